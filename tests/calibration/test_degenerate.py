@@ -5,8 +5,8 @@ from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
-from itembank.calibration.fits import Fit
+from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.fits import Fit, PreparedResponses
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior
 from itembank.responses.responses import ResponseMatrix
@@ -32,8 +32,8 @@ def with_degenerate(fit, rng, columns):
     return np.column_stack([varied, *columns])
 
 
-def columns_of(responses):
-    return lambda items: responses[:, items]
+def prepared(responses, is_degenerate):
+    return PreparedResponses("bernoulli", responses, None, {}, is_degenerate)
 
 
 def test_items_of_one_response_are_found():
@@ -50,7 +50,7 @@ def test_a_degenerate_item_has_the_mode_of_its_posterior(lower):
     responses = with_degenerate(fit, rng, [right])
     asymptotes = np.zeros(13)
     asymptotes[12] = lower
-    parameters, _ = put_back(fit, columns_of(responses), DegenerateItems(np.arange(13) == 12, asymptotes))
+    parameters, _ = put_back(fit, prepared(responses, np.arange(13) == 12), asymptotes)
 
     fitted = np.column_stack([fit.loadings, fit.intercept])
     precision = np.linalg.inv(np.cov(fitted.T) + 1e-6 * np.eye(3))
@@ -71,7 +71,7 @@ def test_what_nobody_solved_is_improbable_for_them_and_less_so_for_stronger_mode
     rng = np.random.default_rng(2)
     fit = make_fit(rng, n_dims=1)
     parameters, _ = put_back(
-        fit, columns_of(with_degenerate(fit, rng, [np.zeros(30)])), DegenerateItems(np.arange(13) == 12, np.zeros(13))
+        fit, prepared(with_degenerate(fit, rng, [np.zeros(30)]), np.arange(13) == 12), np.zeros(13)
     )
     chances = probability(parameters, np.array([[0.0], [3.0], [6.0]]))[:, 12]
     assert chances[0] < 0.1
@@ -83,7 +83,7 @@ def test_fitted_items_keep_their_parameters_and_order():
     fit = make_fit(rng)
     responses = with_degenerate(fit, rng, [np.zeros(30), np.ones(30)])
     order = np.array([13, *range(5), 12, *range(5, 12)])
-    parameters, covariance = put_back(fit, columns_of(responses[:, order]), DegenerateItems(order >= 12, np.zeros(14)))
+    parameters, covariance = put_back(fit, prepared(responses[:, order], order >= 12), np.zeros(14))
     fitted = np.flatnonzero(order < 12)
     np.testing.assert_array_equal(parameters.loadings[fitted], fit.loadings)
     np.testing.assert_array_equal(parameters.intercept[fitted], fit.intercept)
@@ -95,7 +95,7 @@ def test_a_common_slope_stays_common():
     rng = np.random.default_rng(4)
     fit = make_fit(rng, common_slope=1.3)
     parameters, _ = put_back(
-        fit, columns_of(with_degenerate(fit, rng, [np.zeros(30)])), DegenerateItems(np.arange(13) == 12, np.zeros(13))
+        fit, prepared(with_degenerate(fit, rng, [np.zeros(30)]), np.arange(13) == 12), np.zeros(13)
     )
     assert parameters.loadings[12, 0] == pytest.approx(1.3, abs=1e-4)
 
@@ -104,7 +104,7 @@ def test_one_fitted_item_is_prior_enough():
     rng = np.random.default_rng(5)
     fit = make_fit(rng, n_items=1)
     parameters, covariance = put_back(
-        fit, columns_of(with_degenerate(fit, rng, [np.ones(30)])), DegenerateItems(np.arange(2) == 1, np.zeros(2))
+        fit, prepared(with_degenerate(fit, rng, [np.ones(30)]), np.arange(2) == 1), np.zeros(2)
     )
     assert np.isfinite(parameters.loadings).all()
     assert np.all(np.linalg.eigvalsh(covariance[1]) > 0.0)

@@ -6,9 +6,9 @@ from scipy.special import expit
 
 from itembank.calibration import start as starts
 from itembank.calibration.calibration_specs import JointMAP, Variational
-from itembank.calibration.fits import FitData
+from itembank.calibration.fits import FitData, Point
 from itembank.calibration.joint_map.fit import fit_joint_map
-from itembank.calibration.start import DRAWN, End, additive_effects, linked_abilities, start_abilities
+from itembank.calibration.start import DRAWN, additive_effects, linked_abilities, start_abilities
 from itembank.calibration.variational import fit as fit_module
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import transform
@@ -192,7 +192,7 @@ def test_multiple_correlation_is_that_of_the_regression():
 def test_logits_of_turned_axes_are_the_same():
     one, other = random_posterior(12, 20, 2, seed=5), random_posterior(12, 20, 2, seed=6)
     turned = transform(one, np.array([[0.0, -2.0], [0.5, 0.3]]), np.array([0.4, -1.0]))
-    one, other, turned = (End(p.item_mean, p.ability_mean, 0.0) for p in (one, other, turned))
+    one, other, turned = (Point(p.item_mean, p.ability_mean) for p in (one, other, turned))
     assert starts.correlation_of_logits(one, turned) == pytest.approx(1.0)
     logits = [end.items[:, :2] @ (end.abilities - end.abilities.mean(axis=0)).T for end in (one, other)]
     expected = np.corrcoef(*[each.ravel() for each in logits])[0, 1]

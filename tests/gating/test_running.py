@@ -7,6 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
+from itembank.errors import DataError
+from itembank.gating.running import GateRun
+
 N_ITEMS = 300
 AGENT = """echo $1 >> count
 if [ -e deadly ] && [ "$(wc -l < count)" -eq 30 ]; then rm deadly; kill -9 $PPID; exit; fi
@@ -113,3 +117,19 @@ def test_answers_for_another_gate_are_refused(run, gate):
     done = run(*words("bad"))
     assert (done.code, "holds answers for another gate" in done.err) == (1, True)
     assert len(begun(gate)) == n_run
+
+
+def test_a_candidate_is_told_as_a_session_is():
+    rng = np.random.default_rng(4)
+    baseline = ib.ResponseMatrix.create((rng.random((1, N_ITEMS)) < 0.7).astype(float))
+    passing = GateRun(ib.start_gate(baseline, margin=0.08), model_id="new")
+    first, second = passing.ask(2)
+    for wrong in ({"response": 2.0}, {"n_correct": 1}, {}, {"response": 1.0, "costs": {"seconds": -1.0}}):
+        with pytest.raises(DataError, match=first):
+            passing.tell(first, **wrong)
+    with pytest.raises(DataError, match="must be of the gate, got 'elsewhere'"):
+        passing.tell("elsewhere", 1.0)
+    passing.tell(first, n_correct=1, n_trials=2, costs={"seconds": 2.0})
+    passing.tell_failed(second, again=True, costs={"seconds": 1.0})
+    assert (list(passing.told), passing.pending, passing.costs) == ([first], (), {"seconds": 3.0})
+    assert passing.ask() == (second,)

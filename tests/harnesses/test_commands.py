@@ -11,6 +11,7 @@ import pytest
 from itembank.errors import ParameterError
 from itembank.harnesses import commands
 from itembank.harnesses.commands import CommandItems, CommandSpec, file_name
+from itembank.sessions.events import Failed, Told
 
 HOSTILE = [
     "'; rm -rf /tmp/nothing-of-ours",
@@ -55,8 +56,7 @@ def printer(tmp_path, monkeypatch):
     ],
 )
 def test_ids_of_strangers_arrive_as_one_argument(printer, item, template, uses_shell):
-    answer = items_of(template, uses_shell=uses_shell)(item)
-    assert answer.response == 1.0, answer.reason
+    assert items_of(template, uses_shell=uses_shell)(item) == Told(item, 1.0)
     seen = printer.read_bytes().decode().split("\0")[:-1]
     assert seen == ["4", item, "xa by", "{scenario}", "4 ", item]
     assert not (printer.parent / "broken").exists()
@@ -99,15 +99,14 @@ def test_names_of_logs_are_harmless_and_tell_ids_apart(tmp_path):
 )
 def test_the_answer_is_the_last_json_on_standard_output(said, response, costs):
     command = said if "&" not in said else "echo '{\"response\": 1}'"
-    answer = items_of(command, uses_shell=True)(HOSTILE[0])
-    assert (answer.failed, answer.response, dict(answer.costs)) == (False, response, costs), answer.reason
+    assert items_of(command, uses_shell=True)(HOSTILE[0]) == Told(HOSTILE[0], response, costs=costs)
 
 
 def test_counts_of_trials_and_failures_are_answers_too_and_costs_of_a_failed_run_count():
-    answer = items_of('echo \'{"n_correct": 3, "n_trials": 4}\'', uses_shell=True)(HOSTILE[0])
-    assert (answer.n_correct, answer.n_trials) == (3, 4)
-    answer = items_of('echo \'{"failed": true, "reason": "refused"}\'', uses_shell=True)(HOSTILE[0])
-    assert (answer.failed, answer.again, answer.reason) == (True, False, "refused")
+    counted = items_of('echo \'{"n_correct": 3, "n_trials": 4}\'', uses_shell=True)(HOSTILE[0])
+    assert counted == Told(HOSTILE[0], 0.75, 3, 4)
+    failed = items_of('echo \'{"failed": true, "reason": "refused"}\'', uses_shell=True)(HOSTILE[0])
+    assert failed == Failed(HOSTILE[0], reason="refused")
     command = 'echo \'{"response": 1, "costs": {"cost_usd": 2}}\'; exit 1'
     assert items_of(command, uses_shell=True)(HOSTILE[0]).costs == {"cost_usd": 2.0}
     command = 'echo \'{"costs": {"cost_usd": -1}}\'; exit 1'
@@ -136,7 +135,8 @@ def test_counts_of_trials_and_failures_are_answers_too_and_costs_of_a_failed_run
 )
 def test_what_is_no_answer_is_a_failure_and_not_a_zero(command, reason):
     answer = items_of(command, uses_shell=True)(HOSTILE[0])
-    assert (answer.failed, answer.again, answer.response) == (True, True, None)
+    assert isinstance(answer, Failed)
+    assert answer.again
     assert reason in answer.reason
     assert len(answer.reason) < 250
 
@@ -161,7 +161,7 @@ def test_an_id_that_no_argument_can_hold_is_refused_by_the_system():
 )
 def test_a_pattern_finds_the_answer(pattern, output, response):
     answer = items_of(f"printf '{output}\\n'", uses_shell=True, pattern=pattern)(HOSTILE[0])
-    assert (answer.response, answer.failed) == (response, response is None)
+    assert (None if isinstance(answer, Failed) else answer.response) == response
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_pattern_finds_the_answer(pattern, output, response):
 )
 def test_the_exit_status_is_the_answer(command, response):
     answer = items_of(command, uses_shell=True, uses_exit_status=True)(HOSTILE[0])
-    assert (answer.response, answer.failed) == (response, response is None)
+    assert (None if isinstance(answer, Failed) else answer.response) == response
 
 
 def alive(process):
@@ -197,7 +197,7 @@ def test_everything_that_an_item_started_ends_when_its_time_is_up(tmp_path, monk
     items = items_of(command, uses_shell=True, timeout=0.1)
     monkeypatch.setattr(commands, "GRACE", 0.1)
     answer = items(HOSTILE[0])
-    assert (answer.failed, answer.reason) == (True, "Its time was up.")
+    assert answer == Failed(HOSTILE[0], again=True, reason="Its time was up.")
     started = (tmp_path / "ids").read_text().split()
     while any(map(alive, started)):  # killed, and not yet gone
         time.sleep(0.01)

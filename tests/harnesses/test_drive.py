@@ -10,7 +10,7 @@ import pytest
 
 from itembank.errors import DataError, ParameterError, RunError
 from itembank.harnesses.drive import drive, drive_async
-from itembank.sessions.answers import Answer
+from itembank.sessions.answers import answer
 from itembank.sessions.events import Failed
 from itembank.sessions.limits import Budget
 from tests.sessions.simulated import model_based, run, session_bank, true_answers
@@ -61,7 +61,7 @@ def test_a_function_may_return_a_number_a_mapping_or_an_answer(drive_session):
         [
             lambda item: np.float64(0.5),
             lambda item: {"n_correct": 1, "n_trials": 4, "costs": {"output_tokens": 7}},
-            lambda item: Answer(item, response=1.0, costs={"output_tokens": 2}),
+            lambda item: answer(item, 1.0, costs={"output_tokens": 2}),
         ]
     )
     drive_session(session, lambda item: next(kinds)(item), 1)  # noqa: PLW0108 (another function each time)

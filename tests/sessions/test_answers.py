@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, JournalError
-from itembank.sessions.answers import Answer, parse_answers, session_responses, tell_all
+from itembank.sessions.answers import answer, parse_answers, session_responses, tell_all
 from itembank.sessions.limits import Budget
 from tests.bank.banks import make_bank
 from tests.sessions.simulated import model_based, session_bank
@@ -24,9 +24,9 @@ def test_reads_responses_counts_and_failures():
         {"item_id": "c", "failed": True, "again": True, "reason": "timeout"},
     )
     assert parse_answers(text, "stdin") == (
-        Answer("a", response=1),
-        Answer("b", n_correct=3, n_trials=4, costs={"output_tokens": 912}),
-        Answer("c", failed=True, again=True, reason="timeout"),
+        answer("a", response=1),
+        answer("b", n_correct=3, n_trials=4, costs={"output_tokens": 912}),
+        answer("c", failed=True, again=True, reason="timeout"),
     )
 
 
@@ -34,7 +34,7 @@ def test_reads_responses_counts_and_failures():
 def test_reads_any_id_and_response_to_the_bit(item_id, response):
     for ensure_ascii in (True, False):
         text = json.dumps({"item_id": item_id, "response": response}, ensure_ascii=ensure_ascii)
-        assert parse_answers(f"\r\n{text}\r\n\n", "stdin") == (Answer(item_id, response=response),)
+        assert parse_answers(f"\r\n{text}\r\n\n", "stdin") == (answer(item_id, response=response),)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_nothing_at_all_is_refused_so_that_loops_end():
 
 def test_an_unknown_item_keeps_all_from_being_told():
     session = model_based(make_bank())
-    answers = [Answer("math/0", response=1), Answer("unheard", response=1)]
+    answers = [answer("math/0", response=1), answer("unheard", response=1)]
     with pytest.raises(DataError, match="unheard"):
         tell_all(session, answers)
     assert session.history == ()
@@ -104,7 +104,7 @@ def test_says_how_many_were_kept_when_the_disk_is_full():
 
     bank = make_bank()
     session = model_based(bank, journal=FullSoon())
-    answers = [Answer(item, response=1) for item in bank.item_ids[:3]]
+    answers = [answer(item, response=1) for item in bank.item_ids[:3]]
     with pytest.raises(JournalError, match=f"Of 3 answers the first 1 are kept.*{bank.item_ids[1]}"):
         tell_all(session, answers)
     assert [event.item_id for event in session.history] == bank.item_ids[:1]

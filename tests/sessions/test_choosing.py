@@ -12,7 +12,7 @@ from itembank.selection.greedy import Constraints
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.choosing import choose, probability_above, with_pending
-from itembank.sessions.events import Asked, Told, state_after
+from itembank.sessions.events import Asked, Told
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import SessionSpec
@@ -28,7 +28,7 @@ def pool_of(bank=BANK, **choices):
 
 def test_pending_items_add_their_information():
     pool = pool_of()
-    state = state_after(pool.items, pool.positions, [Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
+    state = pool.state_after([Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
     theta, covariance = np.array([0.3, -0.2]), np.array([[0.5, 0.1], [0.1, 0.4]])
     precision = np.linalg.inv(covariance)
     weights = information_weights(BANK.parameters, theta[None])[0]
@@ -138,9 +138,7 @@ def test_a_batch_is_what_one_by_one_would_be():
     rich = pool_of(criterion="d-optimal", budget=Budget(costs={"output_tokens": 1e6}))
     plain = pool_of(criterion="d-optimal")
     theta, covariance = np.array([0.2, 0.1]), 0.3 * np.eye(2)
-    chosen = [
-        choose(pool, state_after(pool.items, pool.positions, []), theta, covariance, n=9) for pool in (rich, plain)
-    ]
+    chosen = [choose(pool, pool.state_after(), theta, covariance, n=9) for pool in (rich, plain)]
     np.testing.assert_array_equal(*chosen)
     assert len(set(chosen[0].tolist())) == 9
 

@@ -20,6 +20,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.events import Asked
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.preparation import past_sessions
+from itembank.sessions.session import expectations_of
 from tests.estimation.test_estimands import with_links
 from tests.sessions.simulated import begin, model_based, run, session_bank, true_answers
 
@@ -123,7 +124,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
 def test_a_stacked_custom_score_is_the_weighted_mean_by_the_same_members():
     session = begin(BANK, target=CUSTOM, budget=Budget(8))
     run(session, ANSWERS)
-    found, expected = session.estimate().scores, session.estimate().expected
+    found, expected = session.estimate().scores, expectations_of(session)
     past = past_sessions(BANK, session.pool.spec)
     weights = np.array([CUSTOM.get(item, 0.0) for item in BANK.item_ids])
     weights /= weights.sum()

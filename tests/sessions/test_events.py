@@ -6,22 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError
-from itembank.selection.greedy import askable_items
-from itembank.selection.item_worth import DesignItems
+from itembank.selection.greedy import Constraints
 from itembank.sessions.events import (
     Asked,
     Extended,
     Failed,
     Told,
-    apply_event,
-    check_event,
     checked_counts,
     checked_response,
     counts_behind,
     event_from_dict,
-    state_after,
 )
 from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import session_bank
 
 IDS = st.text(min_size=1, max_size=8)
@@ -99,8 +97,7 @@ def test_a_response_that_is_no_mean_of_trials_stands_for_none(response, n_trials
 
 BANK = session_bank(n_items=9)
 EXCLUDED = BANK.item_ids[8]
-ITEMS = DesignItems.of_bank(BANK, askable_items(BANK, [EXCLUDED]))
-POSITIONS = {item: position for position, item in enumerate(BANK.item_ids)}
+POOL = SessionPool.create(BANK, SessionSpec("random", constraints=Constraints(excluded=(EXCLUDED,))))
 ITEM = st.sampled_from(BANK.item_ids)
 EVENT = st.one_of(
     st.builds(Asked, st.lists(ITEM, min_size=1, max_size=3).map(tuple)),
@@ -113,16 +110,16 @@ EVENT = st.one_of(
 @given(st.lists(EVENT, max_size=20))
 def test_counts_are_those_of_a_recount(events):
     """Follow each item by itself: the last word on it says what it is."""
-    state, words = state_after(ITEMS, POSITIONS, []), dict.fromkeys(BANK.item_ids, "new")
+    state, words = POOL.state_after(), dict.fromkeys(BANK.item_ids, "new")
     for event in events:
         try:
-            check_event(state, event, POSITIONS)
+            state.check(event)
         except DataError:
             assert isinstance(event, Asked)
             is_taken = any(words[item] in {"pending", "told"} for item in event.item_ids)
             assert is_taken or len(set(event.item_ids)) < len(event.item_ids)
             continue
-        apply_event(state, event, ITEMS, POSITIONS)
+        state.apply(event)
         for item in event.item_ids if isinstance(event, Asked) else (event.item_id,):
             match event:
                 case Asked():
@@ -135,8 +132,8 @@ def test_counts_are_those_of_a_recount(events):
     is_used = (kinds == "pending") | (kinds == "told")
     is_open = (kinds == "new") & np.array([item != EXCLUDED for item in BANK.item_ids])
     np.testing.assert_array_equal(state.is_open, is_open)
-    np.testing.assert_array_equal(state.counts, np.bincount(ITEMS.scenario_index[is_used], minlength=3))
-    np.testing.assert_array_equal(state.n_open, np.bincount(ITEMS.scenario_index[is_open], minlength=3))
+    np.testing.assert_array_equal(state.counts, np.bincount(state.scenario_index[is_used], minlength=3))
+    np.testing.assert_array_equal(state.n_open, np.bincount(state.scenario_index[is_open], minlength=3))
     assert sorted(state.pending) == np.flatnonzero(kinds == "pending").tolist()
     assert state.answered.tolist() == np.flatnonzero(kinds == "told").tolist()
     assert sorted(state.skipped) == np.flatnonzero(kinds == "skipped").tolist()
@@ -144,11 +141,11 @@ def test_counts_are_those_of_a_recount(events):
 
 
 def test_folding_leaves_the_layout_alone():
-    before = ITEMS.is_candidate.copy()
-    state_after(ITEMS, POSITIONS, [Asked((BANK.item_ids[0],)), Told(BANK.item_ids[1], 0.0)])
-    np.testing.assert_array_equal(ITEMS.is_candidate, before)
+    before = POOL.items.is_candidate.copy()
+    POOL.state_after([Asked((BANK.item_ids[0],)), Told(BANK.item_ids[1], 0.0)])
+    np.testing.assert_array_equal(POOL.items.is_candidate, before)
 
 
 def test_events_on_unknown_items_are_refused():
     with pytest.raises(DataError, match="'nowhere'"):
-        state_after(ITEMS, POSITIONS, [Told("nowhere", 1.0)])
+        POOL.state_after([Told("nowhere", 1.0)])

@@ -15,7 +15,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.pool import PastSessions, SessionPool
+from itembank.sessions.pool import PastSessions
 from itembank.sessions.preparation import (
     Recorded,
     _best,
@@ -24,8 +24,8 @@ from itembank.sessions.preparation import (
     past_expectations,
     past_orders,
     past_sessions,
+    unknown_sessions,
 )
-from itembank.sessions.session import AdaptiveSession, expectations_of
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank, true_answers
 
@@ -198,10 +198,10 @@ def test_too_few_models_leave_the_item_models_intervals():
 
 def errors_at(*ratios):
     """Past errors of one model that are so many standard errors after 1, 4, 16, ... answers."""
-    found = PastSessions.create(4.0 ** np.arange(len(ratios)), np.zeros((3, 2)))
-    found.value[:] = np.array(ratios)[:, None, None]
-    found.weights[:] = (np.arange(len(ratios))[:, None] == np.arange(3))[:, :, None]
-    return found
+    found = unknown_sessions(4.0 ** np.arange(len(ratios)), np.zeros((3, 2)))
+    found["value"][:] = np.array(ratios)[:, None, None]
+    found["weights"][:] = (np.arange(len(ratios))[:, None] == np.arange(3))[:, :, None]
+    return PastSessions(**found)
 
 
 def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
@@ -285,12 +285,3 @@ def test_sessions_that_may_ask_no_more_end_while_others_go_on():
     long, short = (begin(bank, interval="model-based", budget=Budget(n_items=size)) for size in (9, 4))
     answer_side_by_side([long, short], recorded, [0, 1], n_answers=8)
     assert (long.n_items, short.n_items) == (8, 4)
-
-
-def test_what_is_expected_alone_is_what_the_estimate_holds():
-    bank = session_bank(n_items=40)
-    pool = SessionPool.create(bank, SessionSpec(budget=Budget(n_items=9))).with_factors(bank)
-    session = AdaptiveSession(pool)
-    answer_from_record(session, new_models(bank), 0, n_answers=3)
-    expected = session.estimate().expected
-    np.testing.assert_array_equal(np.stack(expectations_of(session)), np.stack(expected))

@@ -98,6 +98,7 @@ def test_weights_of_a_target_must_be_weights(target):
         lambda: Decision(threshold=1.5),
         lambda: Decision(threshold=math.nan),
         lambda: Decision(threshold=0.5, confidence=0.5),
+        lambda: Decision(threshold=0.5, confidence=1.0),
     ],
 )
 def test_impossible_limits_are_refused(make):

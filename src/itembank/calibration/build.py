@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_responses
-from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.dimensions import usual_spec
 from itembank.calibration.families import sized
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import DataWarning, shown, warn
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
@@ -79,17 +80,16 @@ def build_bank(
         progress=part_of(progress, CALIBRATION_FRACTION, 1.0, "measuring the item model's bias: "),
     )
     progress("measuring the item model's bias", 1.0)
-    variance = response_variance(responses, targets)
-    prior = calibration.prior
-    numbers = (prior.mean, prior.covariance, bias, variance)
-    return Bank(
-        bank_id=bank_fingerprint(responses, calibration.parameters, targets, *numbers),
-        responses=responses,
-        calibration=calibration,
-        targets=targets,
-        item_model_bias=bias,
-        response_variance=variance,
-    )
+    return bank_of(responses, calibration, targets, bias, response_variance(responses, targets))
+
+
+def bank_of(
+    responses: ResponseMatrix, calibration: Calibration, targets: ScoreTargets, bias: FloatArray, variance: FloatArray
+) -> Bank:
+    """Put a bank together, with the id that its content gives; bias and variance are (n_scenarios,)."""
+    numbers = (calibration.prior.mean, calibration.prior.covariance, bias, variance)
+    bank_id = bank_fingerprint(responses, calibration.parameters, targets, *numbers)
+    return Bank(bank_id, responses, calibration, targets, bias, variance)
 
 
 def _answered(responses: ResponseMatrix) -> ResponseMatrix:

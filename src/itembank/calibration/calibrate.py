@@ -10,15 +10,14 @@ from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
-from itembank.calibration.degenerate import DegenerateItems, put_back
+from itembank.calibration.degenerate import put_back
 from itembank.calibration.families import (
-    PreparedResponses,
     precision_index,
     prepare,
     sized,
     with_family,
 )
-from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.fits import Fit, FitData, PreparedResponses
 from itembank.calibration.start import additive_effects, multiple_correlation, start_values
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.family_names import KINDS, Family
@@ -120,14 +119,7 @@ def calibrate(
         warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
     item_ids = [name for name, is_out in zip(responses.item_ids, is_left_out, strict=True) if not is_out]
     _warn_of_steep_slopes(fit, item_ids, prepared.family)
-    others = DegenerateItems(
-        is_left_out,
-        lower,
-        is_majority=spec.degenerate == "majority",
-        family=prepared.family,
-        n_trials=prepared.n_trials,
-    )
-    parameters, item_covariance = put_back(fit, prepared.of_items, others)
+    parameters, item_covariance = put_back(fit, prepared, lower, is_majority=spec.degenerate == "majority")
     calibration = Calibration(
         parameters=parameters,
         item_covariance=item_covariance,

@@ -1,31 +1,12 @@
 """Items that every past model answered the same way: their parameters come from the other items."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
 import numpy as np
 
-from itembank.calibration.fits import Fit
-from itembank.irt.family_names import Family
+from itembank.calibration.fits import Fit, PreparedResponses
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
-
-OfItems: TypeAlias = Callable[[IntArray], FloatArray]
-"""Responses (n_models, n_taken) of the items at some indices."""
-
-
-@dataclass(frozen=True, slots=True)
-class DegenerateItems:
-    """Which items were left out of a fit, and what is known of them."""
-
-    is_degenerate: BoolArray  # (n_items,)
-    lower_asymptote: FloatArray  # (n_items,)
-    is_majority: bool = False  # Whether they predict the common answer for every model
-    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}: Of all items
-    n_trials: IntArray | None = None  # (n_models, n_items): Behind each response, zero where missing; None for one
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:
@@ -37,9 +18,11 @@ def find_degenerate(responses: FloatArray) -> BoolArray:
 
 
 def put_back(
-    fit: Fit,  # Of the items that are not degenerate
-    of_items: OfItems,  # Gives the responses (n_models, n_taken) to some items, binary, NaN where missing
-    items: DegenerateItems,
+    fit: Fit,  # Of the items that were not left out
+    prepared: PreparedResponses,  # Of all items
+    lower_asymptote: FloatArray,  # (n_items,)
+    *,
+    is_majority: bool = False,  # Whether the others predict the common answer for every model
 ) -> tuple[ItemParameters, FloatArray]:
     """Give parameters and covariances of all items, from those of the items that were fitted.
 
@@ -52,43 +35,44 @@ def put_back(
 
     Returns parameters, and covariances (n_items, n_dims + 1, n_dims + 1).
     """
-    is_degenerate, n_dims = items.is_degenerate, fit.loadings.shape[1]
+    is_degenerate, n_dims = prepared.is_left_out, fit.loadings.shape[1]
     n_items = is_degenerate.shape[0]
     coefficients = np.zeros((n_items, n_dims + 1))
     covariance = np.zeros((n_items, n_dims + 1, n_dims + 1))
     coefficients[~is_degenerate] = np.column_stack([fit.loadings, fit.intercept])
     covariance[~is_degenerate] = fit.item_covariance
-    if items.is_majority:
-        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(of_items, items)
+    if is_majority:
+        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(prepared)
     else:
         fitted = coefficients[~is_degenerate]
         spread = np.eye(n_dims + 1)
         if len(fitted) > n_dims + 1:  # enough for a covariance; equal parameters (a common slope) can be inverted, too
             spread = np.cov(fitted.T) + 1e-6 * spread
         prior = AbilityPrior(fitted.mean(axis=0), spread)
-        for lower in np.unique(items.lower_asymptote[is_degenerate]):
-            all_alike = np.flatnonzero(is_degenerate & (items.lower_asymptote == lower))
+        for lower in np.unique(lower_asymptote[is_degenerate]):
+            all_alike = np.flatnonzero(is_degenerate & (lower_asymptote == lower))
             for alike in (all_alike[run] for run in row_blocks(all_alike.size, len(fit.abilities), times=30)):
-                trials = None if items.n_trials is None else items.n_trials[:, alike]
+                trials = None if prepared.n_trials is None else prepared.n_trials[:, alike]
                 coefficients[alike], covariance[alike] = _by_prior(
-                    of_items(alike), trials, fit.abilities, prior, lower=lower
+                    prepared.values[:, alike], trials, fit.abilities, prior, lower=lower
                 )
     parameters = ItemParameters.create(
         coefficients[:, :-1],
         coefficients[:, -1],
-        items.lower_asymptote,
-        family=items.family,
+        lower_asymptote,
+        family=prepared.family,
         precision=fit.precision,
     )
     return parameters, covariance
 
 
-def _majority(of_items: OfItems, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:
+def _majority(prepared: PreparedResponses) -> tuple[FloatArray, FloatArray]:
     """Find intercepts, and their variances, of degenerate items that predict the common answer for every model."""
-    responses = of_items(np.flatnonzero(items.is_degenerate))
+    is_degenerate = prepared.is_left_out
+    responses = prepared.values[:, is_degenerate]
     n_answers = np.sum(~np.isnan(responses), axis=0)
-    if items.n_trials is not None:
-        n_answers = items.n_trials[:, items.is_degenerate].sum(axis=0)
+    if prepared.n_trials is not None:
+        n_answers = prepared.n_trials[:, is_degenerate].sum(axis=0)
     sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
     # p = (n + 1/2) / (n + 1) has the logit log(2 n + 1) and 1 - p = 1 / (2 n + 2); n + 1 answers inform the intercept
     # by (n + 1) p (1 - p).

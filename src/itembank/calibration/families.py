@@ -3,40 +3,21 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.degenerate import find_degenerate
+from itembank.calibration.fits import PreparedResponses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
 from itembank.irt.beta import clip_probabilities
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import warn_of_assumed_sizes, with_assumed_sizes
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedResponses:
-    """Responses as the likelihood of their family takes them."""
-
-    family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
-    values: FloatArray  # (n_models, n_items): NaN where missing
-    n_trials: IntArray | None  # (n_models, n_items): Zero where missing; None for one behind each response
-    thresholds: dict[str, float]  # By which responses were made binary
-    is_degenerate: BoolArray  # (n_items,): Items that all models answered alike
-
-    def of_items(self, items: IntArray) -> FloatArray:
-        """Return the values of some items, (n_models, n_taken)."""
-        return self.values[:, items]
-
-    @property
-    def is_left_out(self) -> BoolArray:
-        """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
-        return self.is_degenerate & (not KINDS[self.family].has_precision)
 
 
 def sized(responses: ResponseMatrix, spec: CalibrationSpec) -> ResponseMatrix:

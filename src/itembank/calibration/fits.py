@@ -1,12 +1,29 @@
 """What every fitting kernel takes and gives: arrays without ids, degenerate items left out."""
 
 from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from itembank.irt.family_names import Family
+from itembank.irt.family_names import KINDS, Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedResponses:
+    """Responses as the likelihood of their family takes them."""
+
+    family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    values: FloatArray  # (n_models, n_items): NaN where missing
+    n_trials: IntArray | None  # (n_models, n_items): Zero where missing; None for one behind each response
+    thresholds: dict[str, float]  # By which responses were made binary
+    is_degenerate: BoolArray  # (n_items,): Items that all models answered alike
+
+    @property
+    def is_left_out(self) -> BoolArray:
+        """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
+        return self.is_degenerate & (not KINDS[self.family].has_precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,24 @@ class FitData:
             None if self.precision_index is None else self.precision_index[items],
             None if self.columns is None else self.columns[items],
         )
+
+
+class Point(NamedTuple):
+    """Items (n_items, n_dims + 1), loadings and intercepts, and abilities (n_models, n_dims)."""
+
+    items: FloatArray
+    abilities: FloatArray
+
+
+Place = TypeVar("Place")
+
+
+class Ascent(NamedTuple, Generic[Place]):
+    """Where an ascent ended, the objective at the start and after each step, and whether it met the tolerance."""
+
+    end: Place
+    history: list[float]
+    converged: bool
 
 
 @dataclass(frozen=True, slots=True)

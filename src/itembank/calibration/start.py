@@ -9,13 +9,12 @@ the responses do not say which is right; then the one is taken at which more ite
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 from scipy.special import logit
 
-from itembank.calibration.fits import FitData
+from itembank.calibration.fits import Ascent, FitData, Place, Point
 from itembank.errors import remedy
 from itembank.irt.family_names import KINDS
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -172,27 +171,17 @@ ROUGH_TOLERANCE = 1e-3
 ALIKE = 0.9
 """Correlation from which on two starts, or two ends, count as one."""
 
-Reached = TypeVar("Reached")
-
-
-class End(NamedTuple):
-    """Where a rough ascent ended."""
-
-    items: FloatArray  # (n_items, n_dims + 1): Loadings and intercepts
-    abilities: FloatArray  # (n_models, n_dims)
-    height: float  # Of the bound or the log density there
-
 
 def better_start(
-    climb: Callable[[FloatArray], Reached],  # Ascends part of the way from abilities, (n_models, n_dims)
-    end: Callable[[Reached], End],  # Says where an ascent ended
+    climb: Callable[[FloatArray], Ascent[Place]],  # Goes part of the way from abilities, (n_models, n_dims)
+    point_of: Callable[[Place], Point],  # Where an ascent ended
     values: FloatArray,  # (n_models, n_items): See `start_values`
     observed: BoolArray | None,  # (n_models, n_items); None where every model answered every item: then with one start
     *,
     n_dims: int,
     # Climbs from the only start, whose end is compared with no other; None for `climb`
-    climb_alone: Callable[[FloatArray], Reached] | None = None,
-) -> tuple[Reached, bool]:
+    climb_alone: Callable[[FloatArray], Ascent[Place]] | None = None,
+) -> tuple[Ascent[Place], bool]:
     """Climb from the leading directions, and from scores that link models where the two differ.
 
     Returns what the better of the rough ascents reached, and whether no other led to a different end as high.
@@ -202,15 +191,16 @@ def better_start(
     if linked is None or multiple_correlation(linked[:, 0], leading) >= ALIKE:
         return (climb_alone or climb)(leading), True
     first, other = climb(leading), climb(linked)
-    ours, theirs = end(first), end(other)
+    ours, theirs = point_of(first.end), point_of(other.end)
     # a rough end is not the maximum: of two on the way to the same, the higher one means nothing
     if correlation_of_logits(ours, theirs) >= ALIKE:
         return first, True
+    height, other_height = first.history[-1], other.history[-1]
     # By so much one end must be higher than the other at least to count as the better one.
     least_margin = 10.0
-    margin = max(ROUGH_TOLERANCE * max(abs(ours.height), abs(theirs.height)), least_margin)
-    is_determined = abs(theirs.height - ours.height) > margin
-    is_better = theirs.height > ours.height if is_determined else _agreement(theirs) > _agreement(ours)
+    margin = max(ROUGH_TOLERANCE * max(abs(height), abs(other_height)), least_margin)
+    is_determined = abs(other_height - height) > margin
+    is_better = other_height > height if is_determined else _agreement(theirs) > _agreement(ours)
     return other if is_better else first, is_determined
 
 
@@ -236,14 +226,14 @@ def multiple_correlation(score: FloatArray, abilities: FloatArray) -> float:
     return float(np.sqrt(fitted @ fitted / size))
 
 
-def correlation_of_logits(one: End, other: End) -> float:
+def correlation_of_logits(one: Point, other: Point) -> float:
     """Correlation over models of the logits at two ends, those of all items taken together."""
     ours, theirs = _centred_logits(one), _centred_logits(other)
     size = float(np.sqrt(np.sum(ours**2) * np.sum(theirs**2)))
     return float(np.sum(ours * theirs)) / size if size > 0.0 else 1.0
 
 
-def _centred_logits(end: End) -> FloatArray:
+def _centred_logits(end: Point) -> FloatArray:
     """Give logits less their mean over models, (n_items, n_models)."""
     extended = np.column_stack([end.abilities, np.ones(len(end.abilities))])
     logits: FloatArray = end.items @ extended.T
@@ -251,7 +241,7 @@ def _centred_logits(end: End) -> FloatArray:
     return logits
 
 
-def _agreement(end: End) -> float:
+def _agreement(end: Point) -> float:
     """Share of items whose slopes on the first ability have the sign that most have."""
     positive = float(np.mean(end.items[:, 0] > 0.0))
     return max(positive, 1.0 - positive)

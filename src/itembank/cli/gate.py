@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import click
 
@@ -20,12 +20,12 @@ from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
     from itembank.gating.gate import GatePair
     from itembank.gating.running import GateRun
     from itembank.responses.error_kinds import Errors
-    from itembank.sessions.answers import Answer
 
 _RULE: Choices = {
     "What passes": {
@@ -402,7 +402,7 @@ def _run_by_command(
             note(f"Continuing: {run.n_items} items are answered.")
         with ends_like_ctrl_c():
             try:  # a `GateRun` has what is asked of a session
-                drive(cast("Any", run), items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
+                drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
             except KeyboardInterrupt:
                 note(f"Stopped with {run.n_items} answers, all kept. The same command continues from here.")
                 raise
@@ -417,7 +417,7 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
 
     def tell(run: "GateRun", answer: "Answer") -> None:
         nonlocal told
-        if answer.failed:
+        if isinstance(answer, Failed):
             note_failure(answer)
         elif run.found is not None and run.found is not told:
             told, look = run.found, run.found.last

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import click
 
@@ -21,14 +21,14 @@ from itembank.cli.session_options import RunSession, exit_if_imprecise, session_
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
 from itembank.files.atomic import sweep
+from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
-    from itembank.gating.running import GateRun
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
     from itembank.harnesses.lm_eval.rows import RowFile
-    from itembank.sessions.answers import Answer
+    from itembank.sessions.asking import Asking
 
 SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
@@ -375,7 +375,7 @@ def _run_rest(
     launch: Callable[[], Any],
     call: "HarnessCall",
     bank: "ib.Bank",
-    session: "ib.AdaptiveSession | GateRun",
+    session: "Asking",
     journal: Path,
     **how: Any,
 ) -> None:
@@ -403,7 +403,7 @@ def _is_logged(output: Path, rows: "RowFile") -> bool:
 
 def _say(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say how far a session is when a batch is told."""
-    if answer.failed:
+    if isinstance(answer, Failed):
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
@@ -563,7 +563,6 @@ def _print_harness_run(
 def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "ib.Gate":
     """Return the verdict of a run that came to its end."""
     from itembank.gating.running import GateRun
-    from itembank.harnesses.drive import take_answer
     from itembank.harnesses.inspect.command import answers_with_costs, last_run
 
     run = last_run(output)
@@ -572,7 +571,7 @@ def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "Insp
     plan = ib.GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
     passing = GateRun(plan, model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
-        take_answer(cast("Any", passing), answer)
+        passing.take(answer)
     return passing.result
 
 

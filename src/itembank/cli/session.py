@@ -38,7 +38,7 @@ from itembank.errors import DataError, visible
 from itembank.selection.criteria import CRITERIA, uses_chance
 
 if TYPE_CHECKING:
-    from itembank.sessions.answers import Answer
+    from itembank.sessions.events import Answer
 
 
 @click.group("session", cls=Group)
@@ -241,7 +241,7 @@ def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
     """Make the answer of the options."""
-    from itembank.sessions.answers import Answer
+    from itembank.sessions.answers import answer
 
     if item is None:
         raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
@@ -251,7 +251,7 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
         raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
     if not given["failed"] and (given["again"] or given["reason"]):
         raise click.UsageError("--again and --reason belong to --failed.")
-    return Answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
+    return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
 
 
 def _standard_input() -> str:

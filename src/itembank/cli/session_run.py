@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -31,9 +31,7 @@ from itembank.cli.session_options import (
 )
 from itembank.cli.signatures import Choices, option, verb
 from itembank.errors import DataError, ItembankError, shown, visible, warned_once
-
-if TYPE_CHECKING:
-    from itembank.sessions.answers import Answer
+from itembank.sessions.events import Answer, Failed
 
 _PROGRAM = (
     "The program to run for each item, and its arguments; columns of the item table in braces are replaced: "
@@ -115,7 +113,7 @@ def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
     from itembank.sessions.session_spec import CUSTOM
 
-    if answer.failed:
+    if isinstance(answer, Failed):
         note_failure(answer)
         return
     target = session.pool.spec.target
@@ -124,7 +122,7 @@ def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     note("  ".join([f"{session.n_items} answered", f"{name} {points_text(row)}", *cost_words(session)]))
 
 
-def note_failure(answer: "Answer") -> None:
+def note_failure(answer: "Failed") -> None:
     """Say that an attempt failed."""
     more = "it may be asked again" if answer.again else "skipped"
     note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")

@@ -158,30 +158,28 @@ class GatePlan(Compact):
         known = None
         if self.probabilities is not None and probabilities is not None:
             known = pair.aligned([self.probabilities, probabilities])
-        of_bank = self.bank() if bank is None or not self.bank_id else self._checked(as_bank(bank))
+        of_bank = self.bank(bank)
         taken: list[Look] = []
         for number in reached:
             items = self.order[: self.sizes[number]]
-            now = pair.upto(items)
-            look = look_of(self._estimate(now, known, of_bank), len(items), self.boundaries)
+            look = look_of(self._estimate(pair.upto(items), known, of_bank), len(items), self.boundaries)
             taken.append(look)
             if to_first and verdict_at(look, self.spec) != "undecided":
                 break
         decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
         taken = taken[: decided[-1] + 1] if decided else taken
-        now = pair.upto(self.order[: taken[-1].n_items])
-        n_items, total, score = taken[-1].n_items, len(self.order), np.nan
+        n_items, score = taken[-1].n_items, np.nan
         if of_bank is not None:
             from itembank.gating.with_bank import full_score  # noqa: PLC0415
 
             score = full_score(of_bank, pair.matrix.take(models=np.array([0])))
         return verdict_of(
-            now,
+            pair.upto(self.order[:n_items]),
             taken,
             self.spec,
             method="bank" if self.bank_id else "paired" if known is None else "probabilities",
             estimand=self.estimand,
-            n_total=total,
+            n_total=len(self.order),
             per_item=1.0 / n_items - self.none_left,
             baseline_score=score,
             next_items=self.next_items(answered),
@@ -220,11 +218,11 @@ class GatePlan(Compact):
             return bank_look(bank, pair.matrix)
         return pair.look(self.estimand, probabilities=known, cluster=self.spec.cluster)
 
-    def bank(self) -> "Bank | None":
-        """Load the bank of the gate from where it lay; None of a gate without one."""
-        return self._checked(as_bank(self.bank_place)) if self.bank_id else None
-
-    def _checked(self, bank: "Bank") -> "Bank":
+    def bank(self, given: GivenBank | None = None) -> "Bank | None":
+        """Return the bank of the gate, by default loaded from where it lay; None of a gate without one."""
+        if not self.bank_id:
+            return None
+        bank = as_bank(self.bank_place if given is None else given)
         if bank.bank_id != self.bank_id:
             raise IntegrityError(
                 f"the gate was started with bank {self.bank_id}, got {bank.bank_id}. Give that bank, or start anew."

@@ -23,8 +23,8 @@ from itembank.checks import check_positive
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.harnesses.drive import reason
 from itembank.readers.columns import response_of
-from itembank.sessions.answers import Answer, answer_to
-from itembank.sessions.events import checked_costs
+from itembank.sessions.answers import answer_to
+from itembank.sessions.events import Answer, Failed, Told, checked_costs
 
 PLACE = re.compile(r"\{\{([A-Za-z_][\w.]*)\}\}|\{([A-Za-z_][\w.]*)\}")
 """`{name}`, which a value takes the place of, or `{{name}}`, which stands for itself in single braces."""
@@ -260,7 +260,7 @@ def exit_reply(item_id: str, ended: Ended) -> Answer:
     """Take exit status 0 for right and 1 for wrong; a Python program that broke down ends with 1, too, and failed."""
     if ended.status not in {RIGHT, WRONG} or (ended.status == WRONG and TRACEBACK in ended.errors):
         raise DataError(_how_it_ended(ended))
-    return Answer(item_id, response=1.0 if ended.status == RIGHT else 0.0)
+    return Told(item_id, 1.0 if ended.status == RIGHT else 0.0)
 
 
 def pattern_reply(pattern: str) -> ReadReply:
@@ -282,7 +282,7 @@ def pattern_reply(pattern: str) -> ReadReply:
             raise DataError(f"standard output must match {pattern!r}, got {quoted(_last_line(ended.output))}.")
         try:
             word = response_of(found[group] or "")
-            return Answer(item_id, response=float(found[group]) if word is None else word)
+            return answer_to(item_id, float(found[group]) if word is None else word)
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"what {pattern!r} finds must be a number in [0, 1] or a word for right or wrong, got {found[group]!r}."
@@ -303,7 +303,7 @@ def reply(item_id: str, ended: Ended, read: ReadReply) -> Answer:
         record, costs = _last_json(ended.output), {}
         with contextlib.suppress(DataError):
             costs = checked_costs(record.get("costs") if isinstance(record, Mapping) else None, "a failed attempt")
-        return Answer(item_id, failed=True, again=True, reason=reason(text), costs=costs)
+        return Failed(item_id, again=True, reason=reason(text), costs=costs)
 
 
 def _how_it_ended(ended: Ended) -> str:
@@ -386,7 +386,7 @@ class CommandItems:
         ended = self._programs.run(words, self._template.environment(values), self._spec.timeout)
         answer = reply(item_id, ended, self._read)
         if self._spec.logs is not None:
-            outcome = f"failed: {answer.reason}" if answer.failed else "answered"
+            outcome = f"failed: {answer.reason}" if isinstance(answer, Failed) else "answered"
             log = self._spec.logs / file_name(item_id, ".log")
             with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(

@@ -23,10 +23,12 @@ from itembank.gating.stages import GatePlan
 from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
 from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
-from itembank.sessions.answers import Answer, answer_to, tell_all
-from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.answers import answer_to, tell_all
+from itembank.sessions.asking import Asking
+from itembank.sessions.events import Answer, Failed
 
-AfterAnswer: TypeAlias = Callable[[AdaptiveSession, Answer], None]
+AfterAnswer: TypeAlias = Callable[[Any, Answer], None]
+"""Is called with the session and each answer."""
 Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
 MOST_REASON: Final = 200
@@ -36,7 +38,7 @@ INTERRUPTED: Final = None
 
 
 def take_answer(
-    session: AdaptiveSession, answer: Answer, *, new_units: bool = False, after_answer: AfterAnswer | None = None
+    session: Asking, answer: Answer, *, new_units: bool = False, after_answer: AfterAnswer | None = None
 ) -> None:
     """Tell a session one answer, and then whoever wants to know of it."""
     tell_all(session, [answer], new_units=new_units)
@@ -106,7 +108,7 @@ def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored
 
 
 def drive(
-    session: AdaptiveSession,
+    session: Asking,
     run_item: Callable[[str], Outcome],
     n_jobs: int = 4,
     *,
@@ -126,9 +128,10 @@ def drive(
 
     Parameters
     ----------
-    session : AdaptiveSession
+    session : AdaptiveSession or GateRun
     run_item : function of an item's id
-        Returns the response, a mapping such as ``{"response": 1.0, "costs": {"cost_usd": 0.01}}``, or an `Answer`. An
+        Returns the response, a mapping such as ``{"response": 1.0, "costs": {"cost_usd": 0.01}}``, or what
+        `itembank.sessions.answers.answer` makes. An
         exception is a failure, with its text as the reason, and not a response of 0.
     n_jobs : int
         Items that run at the same time.
@@ -207,7 +210,7 @@ def _step(
 
 
 async def drive_async(
-    session: AdaptiveSession,
+    session: Asking,
     run_item: Callable[[str], Awaitable[Outcome]],
     n_jobs: int = 4,
     *,
@@ -249,14 +252,14 @@ async def drive_async(
 class _Items:
     """Which item runs next, and what becomes of what it gave: what all ways of driving a session share."""
 
-    session: AdaptiveSession
+    session: Asking
     retries: int
     max_failures: int
     new_units: bool
     after_answer: AfterAnswer | None
     running: set[str] = field(default_factory=set)
     _n_failed: Counter[str] = field(default_factory=Counter)
-    _in_a_row: list[Answer] = field(default_factory=list)
+    _in_a_row: list[Failed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -275,14 +278,14 @@ class _Items:
         """Tell what an item gave; while everything stops a failure may come of that, and the item stays pending."""
         self.running.discard(item_id)
         answer = _answer(item_id, outcome)
-        if not answer.failed:
-            self._in_a_row.clear()
-        elif is_stopping:
-            return
-        else:
+        if isinstance(answer, Failed):
+            if is_stopping:
+                return
             self._n_failed[item_id] += 1
             answer = replace(answer, again=answer.again and self._n_failed[item_id] <= self.retries)
             self._in_a_row.append(answer)
+        else:
+            self._in_a_row.clear()
         take_answer(self.session, answer, new_units=self.new_units, after_answer=self.after_answer)
         if len(self._in_a_row) >= self.max_failures:
             self._give_up()
@@ -309,7 +312,7 @@ def _answer(item_id: str, outcome: object) -> Answer:
         except DataError as error:
             outcome = error
     text = f"{outcome}" if isinstance(outcome, DataError) else f"{type(outcome).__name__}: {outcome}"
-    return Answer(item_id, failed=True, again=True, reason=reason(text))
+    return Failed(item_id, again=True, reason=reason(text))
 
 
 def reason(text: str) -> str:

@@ -152,27 +152,22 @@ def trials_of(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
 
 def _old_answers(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, FloatArray | None]:
     """Answers (n_models, n_bank_items) to the bank's items: the bank's own of its models, and those given here."""
-    shape = (responses.n_models, bank.n_items)
-    values = np.full(shape, np.nan)
-    trials = None if bank.parameters.family not in COUNTS else np.zeros(shape)
-    row_of = {name: row for row, name in enumerate(bank.responses.model_ids)}
-    both = [(row, row_of[name]) for row, name in enumerate(responses.model_ids) if name in row_of]
-    place = {name: k for k, name in enumerate(bank.item_ids)}
-    common = [(k, place[name]) for k, name in enumerate(responses.item_ids) if name in place]
-    given = responses.take(items=np.array([k for k, _ in common], dtype=np.int64))
-    same = [(row, row) for row in range(responses.n_models)]
-    # the bank's come last: an answer that it has stays
-    sources = [(given, np.array([k for _, k in common], dtype=np.int64), same)]
-    sources.append((bank.responses, np.arange(bank.n_items), both))
-    for source, columns, rows in sources:
-        counted = trials_of(bank, source)
-        for row, its_row in rows:
-            answered = (
-                source.observed[its_row] if source is not bank.responses else ~np.isnan(source.responses[its_row])
-            )
-            values[row, columns[answered]] = source.responses[its_row, answered]
-            if trials is not None and counted is not None:
-                trials[row, columns[answered]] = counted[its_row, answered]
+    known, row_of = set(bank.item_ids), {name: row for row, name in enumerate(bank.responses.model_ids)}
+    given = responses.take(items=np.flatnonzero([name in known for name in responses.item_ids]))
+    columns = bank.responses.item_indices(given.item_ids)
+    values = np.full((responses.n_models, bank.n_items), np.nan)
+    values[:, columns] = given.responses
+    trials, counts, own_counts = None, trials_of(bank, given), trials_of(bank, bank.responses)
+    if counts is not None:
+        trials = np.zeros(values.shape)
+        trials[:, columns] = counts
+    for row, name in enumerate(responses.model_ids):
+        if name in row_of:  # an answer that the bank has stays
+            own = bank.responses.responses[row_of[name]]
+            answered = ~np.isnan(own)
+            values[row, answered] = own[answered]
+            if trials is not None and own_counts is not None:
+                trials[row, answered] = own_counts[row_of[name], answered]
     return values, trials
 
 

@@ -7,15 +7,14 @@ import numpy.typing as npt
 import polars as pl
 
 from itembank.bank.arguments import GivenResponses
-from itembank.bank.banks import Bank, Calibration, bank_fingerprint
-from itembank.calibration.build import build_bank
+from itembank.bank.banks import Bank
+from itembank.calibration.build import bank_of, build_bank
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.few_models import calibration_of_few, calibration_of_known
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.estimation.point_methods import bias_of_share
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import check_same_content, in_both, read_new_responses
 from itembank.readers.known_parameters import LAMBDA, KnownItems, read_known_parameters
@@ -120,7 +119,7 @@ def start(
     if matrix.n_models:
         variance = response_variance(matrix, targets)
     variance = np.where(np.isnan(variance), UNKNOWN_VARIANCE, variance)
-    return _bank(matrix, calibration, targets, bias, variance)
+    return bank_of(matrix, calibration, targets, bias, variance)
 
 
 def _nobody(table: pl.DataFrame) -> ResponseMatrix:
@@ -145,22 +144,7 @@ def _of_known(known: KnownItems, prior: AbilityPrior | None, within: Within, acr
         share_of[targets.scenario_index] = share
         n_chosen = np.bincount(targets.scenario_index, weights=is_chosen, minlength=targets.n_scenarios)
         bias = bias_of_share(share_of, variance, np.maximum(n_chosen, 1.0))
-    return _bank(matrix, calibration_of_known(known.parameters, prior), targets, bias, variance)
-
-
-def _bank(
-    matrix: ResponseMatrix, calibration: Calibration, targets: ScoreTargets, bias: FloatArray, variance: FloatArray
-) -> Bank:
-    """Put a bank together; bias and variance are (n_scenarios,)."""
-    prior = calibration.prior
-    return Bank(
-        bank_id=bank_fingerprint(matrix, calibration.parameters, targets, prior.mean, prior.covariance, bias, variance),
-        responses=matrix,
-        calibration=calibration,
-        targets=targets,
-        item_model_bias=bias,
-        response_variance=variance,
-    )
+    return bank_of(matrix, calibration_of_known(known.parameters, prior), targets, bias, variance)
 
 
 def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from itembank.readers.columns import PAIRS, response_of
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
-from itembank.sessions.events import Told, checked_costs, checked_counts, checked_response
+from itembank.sessions.asking import Asking
+from itembank.sessions.events import Answer, Failed, Told, checked_costs, checked_counts, told
 from itembank.sessions.session import AdaptiveSession
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
@@ -23,42 +23,39 @@ RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 
 FIELDS = ("item_id", "response", "n_correct", "n_trials", "costs", "failed", "again", "reason")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Outcome of running one item: a response, a count of trials, or a failure."""
+def answer(
+    item_id: str,
+    response: object = None,  # In [0, 1]
+    *,
+    n_correct: object = None,  # Instead of a response, of repeated trials
+    n_trials: object = None,
+    costs: Mapping[str, float] | None = None,
+    failed: object = False,  # That there is no response
+    again: object = False,  # Whether an item that failed may be asked again
+    reason: object = "",  # Why it failed, for people
+) -> Answer:
+    """Make what became of an item that was run: a response, a count of trials, or a failure.
 
-    item_id: str
-    response: float | None = None  # In [0, 1]
-    n_correct: int | None = None  # Instead of a response, of repeated trials
-    n_trials: int | None = None
-    costs: Mapping[str, float] = field(default_factory=dict)
-    failed: bool = False  # That there is no response
-    again: bool = False  # Whether an item that failed may be asked again
-    reason: str = ""  # Why it failed, for people
-
-    def __post_init__(self) -> None:
-        """Check the answer by itself; the `DataError` names the problem."""
-        if not isinstance(self.item_id, str) or not self.item_id:
-            raise DataError(f"item_id must be text, got {quoted(self.item_id)}.")
-        checked_costs(self.costs, f"item {quoted(self.item_id)}")
-        if not isinstance(self.failed, bool) or not isinstance(self.again, bool) or not isinstance(self.reason, str):
-            raise DataError(
-                f"failed and again must be true or false, and reason text, for item {quoted(self.item_id)}."
-            )
-        has_counts = self.n_correct is not None or self.n_trials is not None
-        if self.failed + (self.response is not None) + has_counts != 1:
-            raise DataError(
-                f"an answer must be one of a response, n_correct and n_trials, or failed, and is not for item "
-                f"{quoted(self.item_id)}."
-            )
-        if not self.failed and (self.again or self.reason):
-            raise DataError(
-                f"again and reason belong to a failure, got them with an answer to item {quoted(self.item_id)}."
-            )
-        if has_counts:
-            checked_counts(self.n_correct, self.n_trials, self.item_id)
-        elif not self.failed:
-            checked_response(self.response, self.item_id)
+    The `DataError` names the problem.
+    """
+    if not isinstance(item_id, str) or not item_id:
+        raise DataError(f"item_id must be text, got {quoted(item_id)}.")
+    owner = f"item {quoted(item_id)}"
+    costs = checked_costs(costs, owner)
+    if not isinstance(failed, bool) or not isinstance(again, bool) or not isinstance(reason, str):
+        raise DataError(f"failed and again must be true or false, and reason text, for {owner}.")
+    has_counts = n_correct is not None or n_trials is not None
+    if failed + (response is not None) + has_counts != 1:
+        raise DataError(
+            f"an answer must be one of a response, n_correct and n_trials, or failed, and is not for {owner}."
+        )
+    if failed:
+        return Failed(item_id, again, reason, costs)
+    if again or reason:
+        raise DataError(f"again and reason belong to a failure, got them with an answer to {owner}.")
+    if has_counts:
+        checked_counts(n_correct, n_trials, item_id)
+    return told(item_id, response, n_correct, n_trials, costs)
 
 
 def parse_answers(
@@ -86,7 +83,7 @@ def parse_answers(
         raise DataError(f"{name}: {' '.join(problems[:N_SHOWN])}{more} Nothing was told.")
     if not answers:
         raise DataError(f"{name}: must hold answers, one JSON object a line, got no answer.")
-    repeated = [item_id for item_id, count in Counter(answer.item_id for answer in answers).items() if count > 1]
+    repeated = [item_id for item_id, count in Counter(one.item_id for one in answers).items() if count > 1]
     if repeated:
         raise DataError(
             f"{name}: every item must be there once, got {len(repeated)} more often: {shown(repeated)}. Nothing was "
@@ -95,35 +92,29 @@ def parse_answers(
     return tuple(answers)
 
 
-def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: bool = False) -> None:
+def tell_all(session: Asking, answers: Sequence[Answer], *, new_units: bool = False) -> None:
     """Give answers to a session one after the other, after all of them have been checked."""
-    session.check_items([answer.item_id for answer in answers])
-    for answer in answers:
-        session.check_costs(answer.costs, answer.item_id, new_units=new_units)
-    for number, answer in enumerate(answers):
+    session.check_items([one.item_id for one in answers])
+    for one in answers:
+        session.check_costs(one, new_units=new_units)
+    for number, one in enumerate(answers):
         try:
-            item_id, costs, counts = answer.item_id, answer.costs, (answer.n_correct, answer.n_trials)
-            if answer.failed:
-                session.tell_failed(item_id, again=answer.again, reason=answer.reason, costs=costs, new_units=new_units)
-            else:
-                session.tell(
-                    item_id, answer.response, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=new_units
-                )
+            session.take(one, new_units=new_units)
         except JournalError as error:
             raise JournalError(
                 f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
-                f"the others again, from item {quoted(answer.item_id)} on."
+                f"the others again, from item {quoted(one.item_id)} on."
             ) from error
 
 
 def answer_to(item_id: str, given: object) -> Answer:
-    """Make the answer to an item of what was got: a response, the fields of an `Answer` by name, or an `Answer`."""
+    """Make the answer to an item of what was got: a response, fields of `answer` by name, or what that gives."""
     if isinstance(given, Mapping):
         given = _from_fields({"item_id": item_id, **given})
-    answer = given if isinstance(given, Answer) else Answer(item_id, response=given)  # type: ignore[arg-type]
-    if answer.item_id != item_id:
-        raise DataError(f"the answer must be to item {quoted(item_id)}, got one to {quoted(answer.item_id)}.")
-    return answer
+    made = given if isinstance(given, Told | Failed) else answer(item_id, given)
+    if made.item_id != item_id:
+        raise DataError(f"the answer must be to item {quoted(item_id)}, got one to {quoted(made.item_id)}.")
+    return made
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:
@@ -142,7 +133,7 @@ def _from_fields(record: Mapping[str, Any]) -> Answer:
             f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. 'response' may also be "
             f"called {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
         )
-    return Answer(**record)
+    return answer(**record)
 
 
 def session_responses(session: AdaptiveSession) -> ResponseMatrix:
@@ -173,11 +164,11 @@ def told_responses(
     """
     items = items.filter(items["item_id"].is_in(pl.Series([*answered, *lost]).implode()))
     answers = [answered.get(item_id) for item_id in items["item_id"]]
-    told = [one for one in answers if one is not None]
+    known = [one for one in answers if one is not None]
     n_trials = None
-    if any(answer.n_trials is not None for answer in told):
+    if any(one.n_trials is not None for one in known):
         n_trials = np.array([[0 if one is None else one.n_trials or 1 for one in answers]])
-    units = dict.fromkeys(unit for answer in told for unit in answer.costs)
+    units = dict.fromkeys(unit for one in known for unit in one.costs)
     costs = [{} if one is None else one.costs for one in answers]
     kinds = np.array([[lost.get(item_id, 0) for item_id in items["item_id"]]], dtype=np.int64)
     return ResponseMatrix.create(

@@ -6,171 +6,26 @@ Reasons are short and stable: 'ability', 'half-width of overall', 'decision: abo
 """
 
 import functools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
-from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.reading_specs import COST_COLUMNS
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
 from itembank.selection.greedy import next_items
 from itembank.selection.item_worth import updated_covariance
+from itembank.sessions.asking import SessionState
 from itembank.sessions.estimates import SessionEstimate
-from itembank.sessions.events import SessionState, Told, checked_costs
 from itembank.sessions.limits import Decision
-from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
+from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CUSTOM
 
 _NEVER_USED = np.random.default_rng(0)
 EXHAUSTED = "exhausted"
-
-
-def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
-    """Convert costs by unit into this unit; None where they do not hold it."""
-    if unit.name in costs:
-        return costs[unit.name]
-    if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
-        return None
-    return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
-
-
-def fit_costs(
-    own_units: Sequence[str], costs: Mapping[str, float] | None, owner: str, *, new_units: bool
-) -> dict[str, float]:
-    """Return costs by unit as numbers from 0 to `MOST_COST`; units must be the bank's own, or usual."""
-    checked = checked_costs(costs, owner)
-    if not new_units:
-        known = tuple(dict.fromkeys((*own_units, TOKENS, *COST_COLUMNS)))
-        unknown = [unit for unit in checked if unit not in known]
-        if unknown and own_units:
-            raise DataError(
-                f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
-                f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
-                f"{remedy('new_units=True', '--new-units')}."
-            )
-    return checked
-
-
-def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
-    """Warn when given costs are not in a unit of the budget, so that the expected cost is counted instead."""
-    silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
-    if costs and silent:
-        warn(
-            f"the budget is in {shown(silent)}, and the reported costs of {owner} are in {shown(list(costs))}: the "
-            "expected cost of the item is counted. Tell its cost in the unit of the budget.",
-            DataWarning,
-        )
-
-
-def told_costs(answers: Iterable[Told], failed_costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Sum the costs of all answers and failed attempts by unit."""
-    amounts: dict[str, list[float]] = {}
-    for costs in (*(answer.costs for answer in answers), *failed_costs):
-        for unit, amount in costs.items():
-            amounts.setdefault(unit, []).append(amount)
-    return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
-
-
-def price_level(pool: SessionPool, state: SessionState, name: str) -> PriceLevel:
-    """Return how many times the expected costs in a unit of the pool's `prices` the model has cost so far."""
-    unit = pool.units.get(name, CostUnit(name))
-    told = {position: amount_in(answer.costs, unit) for position, answer in state.answers.items()}
-    known = {position: amount for position, amount in told.items() if amount is not None}
-    items = np.array(sorted(known), dtype=np.int64)
-    return pool.prices[name].level(items, np.array([known[item] for item in items.tolist()]))
-
-
-def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float, float, float]]:
-    """Return what all items will have cost this model, by unit: what was told, and the others at its price level.
-
-    With the ends of the 95 % interval.
-    """
-    told = told_costs(state.answers.values(), state.failed_costs)
-    found = {}
-    for name, past in pool.prices.items():
-        unit = pool.units.get(name, CostUnit(name))
-        is_left = np.ones(len(pool.item_ids), dtype=bool)
-        is_left[[item for item, one in state.answers.items() if amount_in(one.costs, unit) is not None]] = False
-        spent = amount_in(told, unit) or 0.0
-        rest = past.cost_of(price_level(pool, state, name), np.flatnonzero(is_left))
-        found[name] = (spent + rest[0], spent + rest[1], spent + rest[2])
-    return found
-
-
-def assumed_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[int, float]]:
-    """Return how many answers told no cost in each unit of the budget, and what was assumed for all of them."""
-    found = {}
-    for name, unit in pool.units.items():
-        silent = [item for item, answer in state.answers.items() if amount_in(answer.costs, unit) is None]
-        if silent:
-            found[name] = (len(silent), float(np.nan_to_num(own_costs(pool, state)[name][silent]).sum()))
-    return found
-
-
-def own_costs(pool: SessionPool, state: SessionState) -> dict[str, FloatArray]:
-    """Return what each item is expected to cost this model in the units of the budget, (n_items,) each."""
-    return {name: cost * price_level(pool, state, name).value for name, cost in pool.expected_costs.items()}
-
-
-def left_of_budget(pool: SessionPool, state: SessionState, costs: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
-    left = {}
-    for name, most in pool.spec.budget.costs.items():
-        unit, expected = pool.units[name], costs[name]
-        amounts = [float(expected[position]) for position in state.pending]
-        for position, answer in state.answers.items():
-            amount = amount_in(answer.costs, unit)
-            amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
-        amounts.extend(amount_in(failed, unit) or 0.0 for failed in state.failed_costs)
-        left[name] = most - math.fsum(amounts)
-    return left
-
-
-def affordable(
-    pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
-) -> BoolArray:
-    """Open items whose expected cost fits what is left, (n_items,)."""
-    for name, amount in left.items():
-        is_open = is_open & (costs[name] <= amount + _slack(pool, name))
-    return is_open
-
-
-def with_reserve(
-    pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
-) -> tuple[BoolArray, bool]:
-    """Affordable items that leave enough for the scenarios that lack items, (n_items,), and whether there is enough.
-
-    The reserve R is the cost of the cheapest items that the scenarios lack. An item of a scenario that lacks none may
-    cost at most ``left - R``. An item of a scenario that lacks some replaces one in the reserve, and may cost more by
-    the price of the dearest reserved item of its scenario. Where less than R is left, or no item fits in all units, all
-    affordable items are returned.
-    """
-    lacking = np.maximum(pool.bounds.at_least - counts, 0)
-    result = affordable(pool, is_open, left, costs)
-    if not lacking.any():
-        return result, True
-    index, allowed = pool.items.scenario_index, result
-    for name, amount in left.items():
-        reserve, dearest = cheapest_cost(costs[name], result, index, lacking)
-        slack = _slack(pool, name)
-        if reserve > amount + slack:
-            return result, False
-        allowed = allowed & (costs[name] <= (amount - reserve + dearest + slack)[index])
-    if not allowed.any():  # several units, and the cheapest in one are dear in another
-        return result, False
-    return allowed, True
-
-
-def _slack(pool: SessionPool, name: str) -> float:
-    """Return the rounding allowed for: three items of 0.1 must fit a budget of 0.3."""
-    return ROUNDING * pool.spec.budget.costs[name]
 
 
 def choose(
@@ -211,11 +66,12 @@ def choose(
     n_lead = int(pool.is_lead.sum())
     if not budget.costs and state.n_used >= n_lead:
         return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, worth=worth)
-    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
-    left = left_of_budget(pool, state, costs)
+    is_open, counts, purse = state.is_open.copy(), state.counts.copy(), pool.prices.purse(state)
+    scenario_index = pool.items.scenario_index
     chosen: list[int] = []
     for step in range(min(n, n_left)):
-        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
+        lacking = np.maximum(pool.bounds.at_least - counts, 0)
+        may, is_enough = purse.with_reserve(is_open, scenario_index, lacking)
         # of what cannot be had in full, scenarios that lack items get what is left
         n_more = n_left - step if is_enough else 1
         leading = may & pool.is_lead if state.n_used + step < n_lead else may
@@ -228,8 +84,8 @@ def choose(
         item = int(best[0])
         chosen.append(item)
         is_open[item] = False
-        counts[pool.items.scenario_index[item]] += 1
-        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
+        counts[scenario_index[item]] += 1
+        purse = purse.after(item)
         weight = float(_weights(pool, best, theta)[0])
         covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
     return np.array(chosen, dtype=np.int64)
@@ -241,25 +97,19 @@ def _drawn(pool: SessionPool, design: DrawnDesign, state: SessionState, n: int) 
     Nothing is drawn that a budget of costs would have to refuse: whether a session ends must not hang on which item
     would have come.
     """
-    budget, is_open, costs = pool.spec.budget, state.is_open.copy(), own_costs(pool, state)
-    left, n_left = left_of_budget(pool, state, costs), int(is_open.sum())
+    budget, is_open, purse = pool.spec.budget, state.is_open.copy(), pool.prices.purse(state)
+    n_left = int(is_open.sum())
     if budget.n_items is not None:
         n_left = min(n_left, budget.n_items - state.n_used)
     _, variances = design.predicted(state.answered, state.responses[0])
     rng = np.random.default_rng([pool.spec.seed, state.n_asks])
     chosen: list[int] = []
-    while len(chosen) < min(n, n_left) and _can_pay(pool, is_open, left, costs):
+    while len(chosen) < min(n, n_left) and purse.can_pay(is_open, whichever=True):
         item = draw(design.chances(is_open, variances), design.order, rng)
         chosen.append(item)
         is_open[item] = False
-        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
+        purse = purse.after(item)
     return np.array(chosen, dtype=np.int64)
-
-
-def _can_pay(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]) -> bool:
-    """Whether an item may be asked: one that is affordable, or where items are drawn, whichever would come."""
-    within = affordable(pool, is_open, left, costs)
-    return bool(within.any()) and (pool.drawn is None or bool(within[is_open].all()))
 
 
 def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -313,12 +163,12 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     if not budget.costs:
         return None
     is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
-    costs = own_costs(pool, state)
-    left = left_of_budget(pool, state, costs)
-    if _can_pay(pool, is_open, left, costs):
+    purse, is_drawn = pool.prices.purse(state), pool.drawn is not None
+    if purse.can_pay(is_open, whichever=is_drawn):
         return None
-    tight = [name for name, amount in left.items() if not _can_pay(pool, is_open, {name: amount}, costs)]
-    return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
+    alone = {name: purse._replace(left={name: amount}) for name, amount in purse.left.items()}
+    tight = [name for name, one in alone.items() if not one.can_pay(is_open, whichever=is_drawn)]
+    return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or alone)
 
 
 def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_precise: bool) -> str:
@@ -373,8 +223,7 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
         return False
     if not budget.costs:
         return True
-    costs = own_costs(pool, state)
-    within = affordable(pool, state.is_open, left_of_budget(pool, state, costs), costs)
+    within = pool.prices.purse(state).affordable(state.is_open)
     return bool(np.any(within & lacking[pool.items.scenario_index]))
 
 

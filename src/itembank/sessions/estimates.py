@@ -21,7 +21,7 @@ from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
-from itembank.sessions.events import SessionState
+from itembank.sessions.asking import SessionState
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED
 from itembank.tabular import Note
@@ -44,16 +44,12 @@ class SessionEstimate:
         Inverse observed information, prior included.
     scores : ScoreEstimates
         Of one model: every scenario, 'overall', and 'custom' where the target was given as weights.
-    expected : Expectations or None
-        What the item model and the factor models expect of these scores, (1, n_targets) each; None where the item model
-        alone reads the answers.
     """
 
     model_id: str
     theta: FloatArray
     covariance: FloatArray
     scores: ScoreEstimates
-    expected: Expectations | None
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -69,7 +65,7 @@ def session_ability(pool: SessionPool, state: SessionState) -> Abilities:
     rests on.
     """
     positions, trials = state.answered, state.n_trials
-    thresholds = pool.thresholds[positions]
+    thresholds = pool.thresholds(positions)
     parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(state.responses, thresholds)
     prior = pool.basis.prior
     if not np.any(trials != 1.0):
@@ -99,7 +95,7 @@ def session_abilities(pool: SessionPool, states: Sequence[SessionState]) -> list
             together = map_side_by_side(
                 parameters.loadings[positions],
                 parameters.intercept[positions],
-                apply_thresholds(raw, pool.thresholds[positions]),
+                apply_thresholds(raw, pool.thresholds(positions)),
                 pool.items.model,
                 pool.basis.prior,
             )
@@ -122,25 +118,24 @@ def session_estimate(
     Else by p-IRT at the session's ability, with intervals by the item model. Without any answer the scores are those
     expected of any new model.
     """
-    positions, summaries, expected = _read(pool, state, abilities)
+    positions, summaries, expected = read_answers(pool, state, abilities)
     n_targets = len(pool.basis.targets.names)
     # among all scores; every target of a custom basis is the last of all
     columns = [np.arange(n_targets), np.full(n_targets, n_targets)]
     headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
-    answered = observed.answered(len(pool.item_ids))
-    parts, values, near = [], [], []
-    of_draws = None
+    answered = observed.answered(len(pool.positions))
+    parts, near, of_draws = [], [], None
     if pool.drawn is not None:
-        answers = np.full(len(pool.item_ids), np.nan)
+        answers = np.full(len(pool.positions), np.nan)
         answers[positions] = state.responses[0]
         is_question = pool.spec.stopping.decision is not None  # then it is looked at until it is settled
         of_draws = scores_of_draws(pool.drawn, state.counted_draws, answers, level=level, at_any_stop=is_question)
     for basis, summary, own, headline in zip(pool.bases, summaries, columns, headlines, strict=False):
         known = [] if pool.past is None else pool.past.around(positions.size, own, headline)
         of_targets = None if expected is None else expected.targets(own)
-        part, value = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
+        part = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
         of_links = linking_variance(pool.item_table, basis.targets, answered)
         if of_draws is not None:
             part = of_draws.targets(own)
@@ -149,14 +144,11 @@ def session_estimate(
         if pool.past_ratio is not None:
             part = widened(part, _run_noise(basis, observed, abilities.theta, pool.past_ratio), level=level)
         parts.append(part)
-        values.append(value)
         near.append(known)
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
-    n_items, n_total = (
-        [*summaries[0].n_observed[0].tolist(), positions.size],
-        [*pool.scenario_sizes, pool.scenario_sizes.sum()],
-    )
+    sizes = pool.basis.targets.scenario_sizes
+    n_items, n_total = [*summaries[0].n_observed[0].tolist(), positions.size], [*sizes, sizes.sum()]
     if pool.custom is not None:
         counts = pool.target_weights > 0.0
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
@@ -184,16 +176,16 @@ def session_estimate(
         overall_is=pool.basis.targets.overall_is,
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
     )
-    estimates = replace(estimates, notes=(*_notes_on_draws(state, model_id), *_notes(pool, estimates)))
+    notes = [
+        *_notes_on_draws(state, model_id),
+        *notes_on_unlike(estimates, pool.past_models, pool.n_past),
+        *note_on_past_models(pool.past_models, estimates.model_ids),
+    ]
+    if pool.why_not_calibrated:
+        notes.append(Note("few-models", pool.why_not_calibrated))
+    estimates = replace(estimates, notes=tuple(notes))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
-    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
-
-
-def _notes(pool: SessionPool, estimates: ScoreEstimates) -> tuple[Note, ...]:
-    """Gather what a reader of a session's estimate must know."""
-    ids, why = estimates.model_ids, pool.why_not_calibrated
-    found = notes_on_unlike(estimates, pool.past_models, pool.n_past)
-    return (*found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
+    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
 
 
 def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:
@@ -208,12 +200,7 @@ def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:
         yield Note("waiting", text, models=(model_id,))
 
 
-def session_expectations(pool: SessionPool, state: SessionState, abilities: Abilities) -> Expectations | None:
-    """Return what `SessionEstimate.expected` holds, without the rest of the estimate."""
-    return _read(pool, state, abilities)[-1]
-
-
-def _read(
+def read_answers(
     pool: SessionPool, state: SessionState, abilities: Abilities
 ) -> tuple[IntArray, list[ResponseSummary], Expectations | None]:
     """Return the positions of what is answered, and what all models make of the answers.
@@ -247,14 +234,11 @@ def _scores(
     *,
     level: float,
     headline: Headline | None,
-) -> tuple[Scores, FloatArray]:
-    """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions.
-
-    And the estimates before a headline score takes the place of the overall one, (1, n_targets).
-    """
+) -> Scores:
+    """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
         plain = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return with_intervals(targets, summary, plain, level=level), plain
+        return with_intervals(targets, summary, plain, level=level)
     stacked = [
         share * stacked_scores(targets, summary, expected.means, past.weights)
         for past, share in near
@@ -264,15 +248,9 @@ def _scores(
     parts = []
     for past, share in near:
         read, scale = past.read(value, expected.sizes(value))
-        found = with_intervals(
-            *(targets, summary, read),
-            past=past,
-            scale=scale,
-            level=level,
-            headline=headline,
-        )
+        found = with_intervals(targets, summary, read, past=past, scale=scale, level=level, headline=headline)
         parts.append((found, share))
-    return _mixed(parts), value
+    return _mixed(parts)
 
 
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:

@@ -1,20 +1,15 @@
-"""What can happen in a session (items are asked, answers told, attempts fail, the budget is raised), and what it makes.
+"""What can happen in a session: items are asked, answers told, attempts fail, the budget is raised.
 
 A session is the list of its events: everything else follows from them, from the bank and from the settings.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
-import numpy as np
-
-from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
-from itembank.estimation.drawn_one_by_one import Draw, DrawnDesign
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.errors import DataError, ItembankError, quoted
 from itembank.responses.error_kinds import ERROR, error_kind
-from itembank.selection.item_worth import DesignItems
 from itembank.sessions.limits import Budget
 
 EXTENDED = "extended"
@@ -71,6 +66,11 @@ class Failed(_Event):
     reason: str = ""  # For people
     costs: Mapping[str, float] = field(default_factory=dict)  # What the attempt cost, where that is known
 
+    @property
+    def lost_to(self) -> int:
+        """The kind of error that an answer was lost to; 0 where a record has none, so that none was lost."""
+        return 0 if self.reason == NOT_RECORDED else error_kind(self.reason) or ERROR
+
 
 @dataclass(frozen=True, slots=True)
 class Extended(_Event):
@@ -80,7 +80,9 @@ class Extended(_Event):
     budget: Budget
 
 
-Event: TypeAlias = Asked | Told | Failed | Extended
+Answer: TypeAlias = Told | Failed
+"""What becomes of an item that was run."""
+Event: TypeAlias = Asked | Answer | Extended
 
 
 def event_from_dict(record: Mapping[str, Any]) -> Event:
@@ -95,23 +97,18 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
         case "told":
             item_id = _take(fields, kind, "item_id", _is_text)
             response = checked_response(fields.pop("response", None), item_id)
-            n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
-            if n_correct is not None or n_trials is not None:
-                n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
-                if response != n_correct / n_trials:
-                    raise DataError(
-                        f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, "
-                        f"got {response}."
-                    )
-            event = Told(
-                item_id,
-                response,
-                n_correct,
-                n_trials,
-                checked_costs(_take(fields, kind, "costs", Mapping), f"item {quoted(item_id)}"),
-                _take(fields, kind, "was_asked", bool),
-                _take(fields, kind, "is_correction", bool),
-            )
+            counts = fields.pop("n_correct", None), fields.pop("n_trials", None)
+            has_counts = counts != (None, None)
+            if has_counts:
+                checked_counts(*counts, item_id)
+            made = told(item_id, None if has_counts else response, *counts, _take(fields, kind, "costs", Mapping))
+            if made.response != response:
+                raise DataError(
+                    f"response of item {quoted(item_id)} must be n_correct / n_trials = {counts[0]} / {counts[1]}, "
+                    f"got {response}."
+                )
+            flags = {name: _take(fields, kind, name, bool) for name in ("was_asked", "is_correction")}
+            event = replace(made, **flags)
         case "failed":
             event = Failed(
                 _take(fields, kind, "item_id", _is_text),
@@ -132,6 +129,26 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
     if fields:
         raise DataError(f"event {kind!r} must have no field {', '.join(map(repr, sorted(fields, key=str)))}.")
     return event
+
+
+def told(
+    item_id: str,
+    response: object,  # In [0, 1]; or else both counts
+    n_correct: object = None,
+    n_trials: object = None,
+    costs: Mapping[str, float] | None = None,
+) -> Told:
+    """Make the answer to an item of a response, or of counts of trials; `DataError` says what is wrong with it."""
+    owner = f"item {quoted(item_id)}"
+    if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
+        raise DataError(
+            f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
+            f"n_correct={n_correct!r}, n_trials={n_trials!r} for {owner}."
+        )
+    if response is not None:
+        return Told(item_id, checked_response(response, item_id), costs=checked_costs(costs, owner))
+    correct, trials = checked_counts(n_correct, n_trials, item_id)
+    return Told(item_id, correct / trials, correct, trials, checked_costs(costs, owner))
 
 
 def checked_response(response: object, item_id: str) -> float:
@@ -213,168 +230,3 @@ def _whole(value: object) -> int | None:
     if isinstance(value, bool | str) or not hasattr(value, "__index__"):
         return None
     return int(value.__index__())
-
-
-@dataclass(slots=True)
-class SessionState:
-    """The state of a session; `apply_event` alone changes it, so that the same events make the same state.
-
-    The last word on an item counts: an answer replaces an earlier answer or failure, a failure an earlier answer.
-    """
-
-    is_open: BoolArray  # (n_items,): Items that may be asked: candidates neither pending, answered nor skipped
-    counts: IntArray  # (n_scenarios,): Items of each scenario that are pending or answered
-    n_open: IntArray  # (n_scenarios,): Open items of each scenario
-    answers: dict[int, Told] = field(default_factory=dict)
-    pending: dict[int, None] = field(default_factory=dict)  # In the order of asking
-    # Failed, and not to be asked again, with the kind of error; 0 where a record has no answer, which is none
-    skipped: dict[int, int] = field(default_factory=dict)
-    asked: set[int] = field(default_factory=set)  # Asked at any time
-    failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
-    n_asks: int = 0  # Times that items were asked for
-    draws: list[Draw] = field(default_factory=list)  # Of items that were drawn, in the order of asking
-    events: list[Event] = field(default_factory=list)
-
-    @property
-    def lost(self) -> dict[int, int]:
-        """Positions of the items whose answers were lost, with the kind of error."""
-        return {position: kind for position, kind in sorted(self.skipped.items()) if kind}
-
-    def with_lost_as(self, value: float, item_ids: Sequence[str]) -> "SessionState":
-        """Return a state in which lost answers are answers: 0 wrong, 1 right; for estimates alone, as none was told."""
-        told = {position: Told(item_ids[position], value) for position in self.lost}
-        return replace(self, answers={**self.answers, **told}) if told else self
-
-    @property
-    def counted_draws(self) -> list[Draw]:
-        """Draws before the first that waits for its answer: which answers come soon may hang on what they are."""
-        waiting = (number for number, one in enumerate(self.draws) if one.item in self.pending)
-        return self.draws[: next(waiting, len(self.draws))]
-
-    @property
-    def n_used(self) -> int:
-        """Items that are answered or pending."""
-        return len(self.answers) + len(self.pending)
-
-    @property
-    def is_closed(self) -> BoolArray:
-        """Items that are answered, pending or skipped, (n_items,)."""
-        result = np.zeros(self.is_open.shape, dtype=bool)
-        result[[*self.answers, *self.pending, *self.skipped]] = True
-        return result
-
-    @property
-    def answered(self) -> IntArray:
-        """Positions of the answered items in the bank's order, (n_answered,)."""
-        return np.array(sorted(self.answers), dtype=np.int64)
-
-    @property
-    def responses(self) -> FloatArray:
-        """Responses to the answered items, (1, n_answered)."""
-        return np.array([[self.answers[position].response for position in sorted(self.answers)]])
-
-    @property
-    def n_trials(self) -> FloatArray:
-        """Trials behind these responses, (1, n_answered)."""
-        return np.array([[self.answers[one].n_trials or 1 for one in sorted(self.answers)]], dtype=np.float64)
-
-
-def state_after(
-    items: DesignItems, positions: Mapping[str, int], events: Iterable[Event], design: DrawnDesign | None = None
-) -> SessionState:
-    """Return the state after these events; the design is that of sessions whose items are drawn."""
-    n_open = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
-    state = SessionState(items.is_candidate.copy(), np.zeros(items.n_scenarios, dtype=np.int64), n_open)
-    for event in events:
-        check_event(state, event, positions)
-        apply_event(state, event, items, positions, design)
-    return state
-
-
-def check_event(state: SessionState, event: Event, positions: Mapping[str, int]) -> None:
-    """Raise `DataError` when an event cannot follow on this state."""
-    if isinstance(event, Extended):
-        return
-    item_ids = event.item_ids if isinstance(event, Asked) else (event.item_id,)
-    check_items(item_ids, positions)
-    if isinstance(event, Asked):
-        twice = [item for item in item_ids if positions[item] in state.pending or positions[item] in state.answers]
-        if twice or len(set(item_ids)) < len(item_ids):
-            raise DataError(
-                f"an item must not be asked while it is pending or answered, got {shown(twice or item_ids)}."
-            )
-
-
-def check_items(item_ids: Sequence[str], positions: Mapping[str, int]) -> None:
-    """Raise `DataError` naming the items that are not in the bank."""
-    unknown = [item for item in item_ids if not isinstance(item, str) or item not in positions]
-    if unknown:
-        raise DataError(
-            f"every item must be in the bank, which has {len(positions)}, got {shown(unknown)}."
-            f"{did_you_mean(unknown, positions)} Check the spelling, or take the bank that the session was started "
-            "with."
-        )
-
-
-def apply_event(
-    state: SessionState,
-    event: Event,
-    items: DesignItems,
-    positions: Mapping[str, int],
-    design: DrawnDesign | None = None,
-) -> None:
-    """Change the state by an event that `check_event` let pass."""
-    state.events.append(event)
-    match event:
-        case Asked(item_ids):
-            state.n_asks += 1
-            known = None if design is None else design.predicted(state.answered, state.responses[0])
-            for item in item_ids:
-                position = positions[item]
-                if design is not None and known is not None and state.is_open[position]:
-                    state.draws.append(design.drawn(position, state.is_open, state.is_closed, *known))
-                _count(state, items, position)
-                state.asked.add(position)
-                state.pending[position] = None
-        case Told():
-            position = positions[event.item_id]
-            _count(state, items, position)
-            state.pending.pop(position, None)
-            earlier = state.answers.get(position)
-            if earlier is not None and not event.costs:  # a correction that is silent on costs changes none
-                event = replace(event, costs=earlier.costs)
-            state.answers[position] = event
-        case Extended():  # the pool has the budget
-            pass
-        case Failed():
-            _fail(state, event, items, positions[event.item_id])
-
-
-def _count(state: SessionState, items: DesignItems, position: int) -> None:
-    """Count an item as pending or answered."""
-    state.skipped.pop(position, None)
-    if position in state.pending or position in state.answers:
-        return
-    scenario = items.scenario_index[position]
-    state.counts[scenario] += 1
-    if state.is_open[position]:
-        state.is_open[position] = False
-        state.n_open[scenario] -= 1
-
-
-def _fail(state: SessionState, event: Failed, items: DesignItems, position: int) -> None:
-    scenario = items.scenario_index[position]
-    if position in state.pending or position in state.answers:
-        state.counts[scenario] -= 1
-    state.pending.pop(position, None)
-    taken_back = state.answers.pop(position, None)
-    if taken_back is not None and taken_back.costs:
-        state.failed_costs.append(taken_back.costs)  # it was spent all the same
-    if event.costs:
-        state.failed_costs.append(event.costs)
-    state.skipped.pop(position, None)
-    if not event.again:
-        state.skipped[position] = 0 if event.reason == NOT_RECORDED else error_kind(event.reason) or ERROR
-    is_open = event.again and bool(items.is_candidate[position])
-    state.n_open[scenario] += int(is_open) - int(state.is_open[position])
-    state.is_open[position] = is_open

@@ -4,8 +4,9 @@ import importlib.metadata
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -20,12 +21,13 @@ from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
-from itembank.sessions.events import EXTENDED, Event, Extended, Failed, Told, event_from_dict
+from itembank.sessions.asking import check_model_id
+from itembank.sessions.events import EXTENDED, Extended, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal, JournalContent, check_absent, read_journal, warn_of_torn
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions, ready_pool
-from itembank.sessions.session import AdaptiveSession, check_model_id
+from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
 MODEL_ID = "model_id"
@@ -120,14 +122,14 @@ def open_session(
     ...     while items := session.pending or session.ask():
     ...         session.tell(items[0], run(items[0]))
     """
-    path = Path(path)
-    content = read_journal(path)
-    bank = _bank_of(content, path, bank)
-    pool = _pool_of(bank, content, path, progress)  # made ready before the lock is taken: that may take a while
+    kept = KeptSession.read(path)
+    bank = kept.bank(bank)
+    pool = kept.pool(bank, progress)  # made ready before the lock is taken: that may take a while
     with Journal.open(path, wait=wait) as journal:
-        if settings_of(journal.content, path) != settings_of(content, path):  # extended meanwhile
-            pool = _pool_of(bank, journal.content, path, progress)
-        yield _resumed(pool, journal.content, path, journal)
+        now = KeptSession(kept.path, journal.content)
+        if now.settings != kept.settings:  # extended meanwhile
+            pool = now.pool(bank, progress)
+        yield now.session(pool, journal)
 
 
 def extend_session(
@@ -145,15 +147,13 @@ def extend_session(
     --------
     >>> extend_session("run.jsonl", n_items=140)  # doctest: +SKIP
     """
-    path = Path(path)
-    bank = bank_of_session(path, bank)
+    kept = KeptSession.read(path)
+    bank = kept.bank(bank)
     with Journal.open(path, wait=wait) as journal:
-        plain = settings_of(journal.content, path)
-        budget = raised(spec_of_settings(plain).budget, n_items, costs or {})
-        event = Extended(budget).to_dict()
-        with _named(path):
-            ready_pool(bank, spec_of_settings({**plain, "budget": event["budget"]}), progress=progress)
-        journal.append(event)
+        kept = KeptSession(kept.path, journal.content)
+        budget = raised(kept.spec.budget, n_items, costs or {})
+        kept.pool(bank, progress, budget)
+        journal.append(Extended(budget).to_dict())
     return budget
 
 
@@ -185,81 +185,94 @@ def read_session(
     DataError, IntegrityError, JournalError, BankError
         As `open_session`.
     """
-    path = Path(path)
-    content = read_journal(path)
-    warn_of_torn(path, content)  # torn, or being written at this moment by another process
-    pool = _pool_of(_bank_of(content, path, bank), content, path, progress)
-    return _resumed(pool, content, path, None)
+    kept = KeptSession.read(path)
+    warn_of_torn(kept.path, kept.content)  # torn, or being written at this moment by another process
+    return kept.session(kept.pool(kept.bank(bank), progress), None)
 
 
 def bank_of_session(path: str | Path, bank: GivenBank | None = None) -> Bank:
     """Load the bank of a journal's session, from where the journal says or from where it lies now."""
-    path = Path(path)
-    return _bank_of(read_journal(path), path, bank)
+    return KeptSession.read(path).bank(bank)
 
 
-def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
-    """Load the bank where none is given, and check that it is the session's."""
-    if bank is None:
-        kept = content.header.get("bank_path")
-        if not isinstance(kept, str):
-            raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
-        place = Path(kept) if is_bank_name(kept) else path.parent / kept
-        if not (is_bank_name(place) or (place / RECORD).is_file()):
-            raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
-        bank = place
-    bank = as_bank(bank)
-    wanted = content.header.get("bank_id")
-    fitting = bank_for(bank, str(wanted), str(content.header.get("target_digest", "")))
-    if fitting is None:
-        raise BankError(
-            f"{path} must go on with the bank it was started with, {wanted}, or a later version of it that still gives "
-            f"its score, got bank {bank.bank_id}. Give that bank (bank=, --bank), or start another session with this "
-            "one."
-        )
-    return fitting
+class KeptSession(NamedTuple):
+    """What a journal says of its session."""
 
+    path: Path
+    content: JournalContent
 
-def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
-    """Get the bank ready for the session of a journal."""
-    plain = settings_of(content, path)
-    with _named(path):
-        return ready_pool(bank, spec_of_settings(plain), progress=progress)
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a journal, also while another process writes it."""
+        return cls(Path(path), read_journal(path))
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings in the header, those of the spec and the model's id, with the budget as it is now."""
+        settings = self.content.header.get("settings")
+        if not isinstance(settings, Mapping):
+            raise DataError(f"{self.path}: the header must have settings, got {settings!r}.")
+        extended = [one for one in self.content.events if one.get("event") == EXTENDED and "budget" in one]
+        return {**settings, "budget": extended[-1]["budget"]} if extended else settings
 
-def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
-    """Make the session of a journal's content."""
-    with _named(path):
-        model_id = settings_of(content, path).get(MODEL_ID, "")
-        return AdaptiveSession(pool, model_id=model_id, events=events_of(content), journal=journal)
+    @property
+    def spec(self) -> SessionSpec:
+        """The spec among the settings."""
+        settings = {name: value for name, value in self.settings.items() if name != MODEL_ID}
+        with self._named():
+            return SessionSpec.from_dict(settings)
 
+    def bank(self, given: GivenBank | None) -> Bank:
+        """Load the bank where none is given, and check that it is the session's."""
+        path, header = self.path, self.content.header
+        if given is None:
+            kept = header.get("bank_path")
+            if not isinstance(kept, str):
+                raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
+            given = Path(kept) if is_bank_name(kept) else path.parent / kept
+            if not (is_bank_name(given) or (given / RECORD).is_file()):
+                raise BankError(f"the bank of {path} is not at {given} any more. Say where it is now (bank=, --bank).")
+        bank, wanted = as_bank(given), header.get("bank_id")
+        fitting = bank_for(bank, str(wanted), str(header.get("target_digest", "")))
+        if fitting is None:
+            raise BankError(
+                f"{path} must go on with the bank it was started with, {wanted}, or a later version of it that still "
+                f"gives its score, got bank {bank.bank_id}. Give that bank (bank=, --bank), or start another session "
+                "with this one."
+            )
+        return fitting
 
-def events_of(content: JournalContent) -> Iterator[Event]:
-    """Yield the events of a journal."""
-    return map(event_from_dict, content.events)
+    def pool(self, bank: Bank, progress: ProgressCallback, budget: Budget | None = None) -> SessionPool:
+        """Get the bank ready for the session, with another budget if one is given."""
+        spec = self.spec if budget is None else replace(self.spec, budget=budget)
+        with self._named():
+            return ready_pool(bank, spec, progress=progress)
 
+    def session(self, pool: SessionPool, journal: Journal | None) -> AdaptiveSession:
+        """Make the session, which keeps further events in the journal."""
+        with self._named():
+            events = map(event_from_dict, self.content.events)
+            return AdaptiveSession(pool, model_id=self.settings.get(MODEL_ID, ""), events=events, journal=journal)
 
-def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:
-    """Return the settings in a journal's header, those of its spec and the model's id, with the budget as it is now."""
-    settings = content.header.get("settings")
-    if not isinstance(settings, Mapping):
-        raise DataError(f"{path}: the header must have settings, got {settings!r}.")
-    raised_to = [event["budget"] for event in content.events if event.get("event") == EXTENDED and "budget" in event]
-    return {**settings, "budget": raised_to[-1]} if raised_to else settings
+    def answers(self) -> tuple[str, dict[str, float]]:
+        """Return the model and its answers, in the order of answering."""
+        name, found = self.settings.get(MODEL_ID), dict[str, float]()
+        for event in map(event_from_dict, self.content.events):
+            if isinstance(event, Told):
+                found[event.item_id] = event.response
+            elif isinstance(event, Failed):
+                found.pop(event.item_id, None)
+        if not found or not isinstance(name, str):
+            raise DataError(f"{self.path}: a session must name its model and have an answer to be examined.")
+        return name, found
 
-
-def spec_of_settings(settings: Mapping[str, Any]) -> SessionSpec:
-    """Make the spec of the settings of a journal."""
-    return SessionSpec.from_dict({name: value for name, value in settings.items() if name != MODEL_ID})
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the journal in what is wrong with it."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the journal in what is wrong with it."""
+        try:
+            yield
+        except DataError as error:
+            raise DataError(f"{self.path}: {error}") from error
 
 
 class JournalAnswers(NamedTuple):
@@ -275,7 +288,10 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
 
     The last word on an item counts, in the place of the first answer to it.
     """
-    answers, specs = zip(*map(_answers, paths), strict=True)
+    journals = [KeptSession.read(path) for path in paths]
+    for one in journals:
+        warn_of_torn(one.path, one.content)
+    answers, specs = [one.answers() for one in journals], [one.spec for one in journals]
     names = [name for name, _ in answers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -308,20 +324,3 @@ def bank_of_journals(bank: Bank, paths: Sequence[Path]) -> Bank:
             f"{shown(sorted(one.target_id for one in found.values()))}. Give one at a time."
         )
     return next(iter(found.values()), bank)
-
-
-def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
-    """Model and answers of one journal, in the order of answering, and the settings."""
-    content = read_journal(path)
-    warn_of_torn(path, content)
-    settings = settings_of(content, path)
-    name = settings.get(MODEL_ID)
-    found: dict[str, float] = {}
-    for event in events_of(content):
-        if isinstance(event, Told):
-            found[event.item_id] = event.response
-        elif isinstance(event, Failed):
-            found.pop(event.item_id, None)
-    if not found or not isinstance(name, str):
-        raise DataError(f"{path}: a session must name its model and have an answer to be examined.")
-    return (name, found), spec_of_settings(settings)

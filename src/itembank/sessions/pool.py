@@ -1,15 +1,14 @@
 """`SessionPool`: what sessions over one bank share, made once; with the prices and errors of past models."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
+from itembank.bank.costs import CostUnit
 from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
@@ -22,7 +21,6 @@ from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import normal_reach
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimality, uses_cost
@@ -30,12 +28,14 @@ from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.select import candidates, select
 from itembank.selection.selector_specs import VOptimal as VOptimalItems
+from itembank.sessions.asking import SessionState
+from itembank.sessions.events import Event
 from itembank.sessions.limits import Decision
+from itembank.sessions.prices import ROUNDING, Prices, cheapest_cost
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
 
-ROUNDING = 1e-9
-"""Share of a budget that sums of costs may be off by rounding."""
+NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +57,6 @@ class PastSessions:
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`PastEstimates`), else 0.
     follows_item_model: FloatArray
 
-    @classmethod
-    def create(cls, n_answered: FloatArray, truth: FloatArray) -> Self:
-        """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
-        n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
-        of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
-        shapes = {
-            **dict.fromkeys(("value", "standard_error", "scale"), of_models),
-            "weights": (n_checkpoints, 3, n_scores),
-            "misfit": of_models[:2],
-            "follows_item_model": of_scores,
-        }
-        return cls(n_answered, truth, **{name: np.full(one, np.nan) for name, one in shapes.items()})
-
-    def put(self, checkpoint: int, columns: IntArray, past: PastEstimates) -> None:
-        """Write what was found for some targets, in place."""
-        for name in ("value", "standard_error", "scale"):
-            getattr(self, name)[checkpoint][:, columns] = getattr(past, name)
-        # where no factor model has a say, p-IRT has all
-        self.weights[checkpoint][:, columns] = [[1.0], [0.0], [0.0]] if past.weights is None else past.weights
-        self.follows_item_model[checkpoint, columns] = past.follows_item_model
-
-    @property
-    def n_models(self) -> int:
-        """Number of past models."""
-        return int(self.truth.shape[0])
-
-    @property
-    def arrays(self) -> dict[str, FloatArray]:
-        """All arrays by name, as the bank's cache keeps them."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
     def around(
         self,
         n: int,
@@ -99,18 +68,13 @@ class PastSessions:
 
         Before the first and after the last checkpoint that of the nearest counts alone.
         """
-        last = len(self.n_answered) - 1
-        after = int(np.searchsorted(self.n_answered, n))
-        if after == 0:
-            return [(self._at(0, columns, headline), 1.0)]
-        if after > last:
-            return [(self._at(last, columns, headline), 1.0)]
-        low, high = np.log(self.n_answered[after - 1 : after + 1])
-        fraction = float((np.log(n) - low) / (high - low))
-        if fraction == 1.0:
-            return [(self._at(after, columns, headline), 1.0)]
-        ends = ((after - 1, 1.0 - fraction), (after, fraction))
-        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
+        last, after = len(self.n_answered) - 1, int(np.searchsorted(self.n_answered, n))
+        shares = {min(after, last): 1.0}
+        if 0 < after <= last and n < self.n_answered[after]:
+            low, high = np.log(self.n_answered[after - 1 : after + 1])
+            fraction = float((np.log(n) - low) / (high - low))
+            shares = {after - 1: 1.0 - fraction, after: fraction}
+        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in shares.items()]
 
     def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> PastEstimates:
         found = PastEstimates(
@@ -123,78 +87,6 @@ class PastSessions:
             follows_item_model=float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0,
         )
         return found if headline is None else replace(found, reader=reader_of(headline, found))
-
-
-@dataclass(frozen=True, slots=True)
-class PriceLevel:
-    """How many times the expected costs a model costs: lognormal, by its answers and the past models."""
-
-    value: float  # Mean; 1 before the first answer
-    variance: float  # Of its logarithm
-
-
-@dataclass(frozen=True, slots=True)
-class PastPrices:
-    """What past models paid in one unit: ``cost = level of the model * expected cost of the item * noise``."""
-
-    expected: FloatArray  # (n_items,): Mean over past models; where none is known, the mean of the other items
-    spread: float  # Variance over models of the logarithm of the level
-    noise: float  # Variance of the noise, whose mean is 1
-
-    @classmethod
-    def of_costs(cls, costs: FloatArray) -> "PastPrices":
-        """Learn from costs (n_models, n_items), NaN where unknown, each model beside the mean of all others."""
-        known = np.isfinite(costs)
-        n_known, total = known.sum(axis=0), np.where(known, costs, 0.0).sum(axis=0)
-        mean = np.divide(total, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0)
-        expected = np.where(n_known > 0, mean, mean[n_known > 0].mean() if n_known.any() else np.nan)
-        logs, errors, sizes = [], 0.0, 0.0
-        for own, has_own in zip(costs, known, strict=True):
-            shared = has_own & (n_known > 1)
-            others = (total[shared] - own[shared]) / (n_known[shared] - 1)
-            if not own[shared].sum() > 0.0 or not others.sum() > 0.0:
-                continue
-            level = own[shared].sum() / others.sum()
-            logs.append(math.log(level))
-            errors += float(((own[shared] / level - others) ** 2).sum())
-            sizes += float((others**2).sum())
-        if len(logs) < 3:  # one model in three then costs more than 2.7 times, or less than a third of, another
-            return cls(expected, 1.0, 1.0)
-        # a new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same
-        return cls(expected, max(float(np.var(logs, ddof=1)), 0.04), max(errors / sizes, 0.04))
-
-    def level(
-        self,
-        items: IntArray,  # (n_told,)
-        amounts: FloatArray,  # (n_told,)
-    ) -> PriceLevel:
-        """Return a model's price level, given what some items cost it.
-
-        The ratio of the sums, spent to expected, is lognormal around the level with ``v = log(1 + noise * sum(e^2) /
-        sum(e)^2)``; the level is lognormal over models with mean 1. Both are multiplied.
-        """
-        expected = self.expected[items]
-        if not expected.sum() > 0.0:
-            return PriceLevel(1.0, self.spread)
-        doubt = self._doubt(expected)
-        # answers that cost nothing do not make all others free
-        seen = math.log(max(float(amounts.sum() / expected.sum()), 1e-3)) + 0.5 * doubt
-        variance = 1.0 / (1.0 / doubt + 1.0 / self.spread)
-        mean = variance * (seen / doubt - 0.5)
-        return PriceLevel(math.exp(mean + 0.5 * variance), variance)
-
-    def cost_of(self, level: PriceLevel, items: IntArray) -> tuple[float, float, float]:
-        """Return what some items will cost together, and the ends of the 95 % interval."""
-        expected = self.expected[items]
-        if not expected.sum() > 0.0:
-            return 0.0, 0.0, 0.0
-        value, variance = level.value * float(expected.sum()), level.variance + self._doubt(expected)
-        reach = normal_reach(0.95) * math.sqrt(variance)
-        return value, value * math.exp(-0.5 * variance - reach), value * math.exp(-0.5 * variance + reach)
-
-    def _doubt(self, expected: FloatArray) -> float:
-        """Variance of the logarithm of the cost of these items together at a known level."""
-        return math.log1p(self.noise * float((expected**2).sum()) / float(expected.sum()) ** 2)
 
 
 def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray:
@@ -240,108 +132,38 @@ def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
     return 2 * (spec.budget.n_items or 30) // 3 if is_usual and bank.n_models else 0
 
 
-def cheapest_cost(
-    costs: FloatArray,  # (n_items,)
-    is_open: BoolArray,  # (n_items,)
-    scenario_index: IntArray,  # (n_items,)
-    lacking: IntArray,  # (n_scenarios,): Items each scenario lacks
-) -> tuple[float, FloatArray]:  # Total, and the dearest of them in each scenario, 0 where there is none
-    """Cost of the cheapest open items that fill what each scenario lacks, or all it has where these are too few."""
-    total, dearest = 0.0, np.zeros(lacking.shape)
-    for scenario in np.flatnonzero(lacking):
-        cheapest = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
-        total += float(cheapest.sum())
-        dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
-    return total, dearest
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionPool(Compact):
     """A bank made ready for sessions of one kind, without the calibration responses.
 
     Make one with `prepare_sessions`, send it to as many processes as you like, and give each model its
     `AdaptiveSession`.
-
-    Attributes
-    ----------
-    spec : SessionSpec
-    criterion : Criterion
-        The spec's.
-    bank_id, target_id : str
-    item_table : DataFrame
-        The bank's table of items.
-    item_ids : tuple of n_items ids
-    positions : mapping of item id to position
-    items : DesignItems
-    basis : ScoreBasis
-    custom : ScoreBasis or None
-        The same with targets whose 'overall' is the custom one.
-    bounds : Bounds
-    target_weights : (n_items,)
-        Of the score that is wanted.
-    goal : (n_dims, n_dims) or None
-        M of 'v-optimal'.
-    thresholds : (n_items,)
-        From which response on an answer counts as right for ability; NaN where it is taken as it is.
-    units : mapping of name to CostUnit
-        Of the budget's costs.
-    expected_costs : mapping of name to (n_items,)
-        In the units of the budget.
-    prices : mapping of name to PastPrices
-        What past models paid in the units of the budget and in all others that their costs are known in.
-    threshold : float
-        Of the decision; NaN without one.
-    scenario_sizes : (n_scenarios,)
-    cost_units : tuple of str
-        Units in which the bank's responses record costs.
-    factors : FactorModels or None
-        What reads the answers beside the item model; None if scores are the item model's alone.
-    past : PastSessions or None
-        What the weights of both, and intervals, rest on; None if scores are the item model's alone.
-    past_ratio : float or None
-        How past models' answers vary from run to run (`past_ratio`), if repeated runs are meant.
-    headline : Headline or None
-        The score in place of the overall one, if one was asked for.
-    is_lead : (n_items,)
-        Items that every model is asked first.
-    drawn : DrawnDesign or None
-        What draws rest on, of criterion 'drawn'.
-    past_models : PastModels
-        Who the past models were and what they scored, and how many new ones are compared with.
-    n_past : int
-    why_not_calibrated : str
-        If calibrated intervals were asked for and there are none.
     """
 
     spec: SessionSpec
-    criterion: Criterion
     bank_id: str
     target_id: str
-    item_table: pl.DataFrame
-    item_ids: tuple[str, ...]
-    positions: Mapping[str, int]
+    item_table: pl.DataFrame  # The bank's table of items
+    positions: Mapping[str, int]  # By item id
     items: DesignItems
     basis: ScoreBasis
-    custom: ScoreBasis | None
+    custom: ScoreBasis | None  # The same with targets whose 'overall' is the custom one
     bounds: Bounds
-    target_weights: FloatArray
-    goal: FloatArray | None
-    thresholds: FloatArray
-    units: Mapping[str, CostUnit]
-    expected_costs: Mapping[str, FloatArray]
-    prices: Mapping[str, PastPrices]
-    threshold: float
-    scenario_sizes: IntArray
-    cost_units: tuple[str, ...] = ()
+    target_weights: FloatArray  # (n_items,): Of the score that is wanted
+    goal: FloatArray | None  # (n_dims, n_dims): M of 'v-optimal'
+    prices: Prices
+    threshold: float  # Of the decision; NaN without one
+    headline: Headline | None  # The score in place of the overall one, if one was asked for
+    is_lead: BoolArray  # (n_items,): Items that every model is asked first
+    past_models: PastModels  # Who the past models were and what they scored, and how many new ones are compared with
+    n_past: int
+    # What reads the answers beside the item model, and what the weights of both, and intervals, rest on; None where
+    # scores are the item model's alone, and why, if calibrated intervals were asked for
     factors: FactorModels | None = None
     past: PastSessions | None = None
-    past_ratio: float | None = None
-    headline: Headline | None = None
-    is_lead: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    drawn: DrawnDesign | None = None
-    past_models: PastModels = field(default_factory=lambda: PastModels((), np.zeros(0)))
-    n_past: int = 0
     why_not_calibrated: str = ""
+    past_ratio: float | None = None  # How past models' answers vary from run to run, if repeated runs are meant
+    drawn: DrawnDesign | None = None  # What draws rest on, of criterion 'drawn'
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
@@ -356,53 +178,39 @@ class SessionPool(Compact):
             When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
             not fit the bank.
         """
-        criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
-        is_drawn, excluded = isinstance(criterion, DrawnItem), excluded_items(bank, spec)
+        criterion, excluded = CRITERIA.resolve(spec.criterion), excluded_items(bank, spec)
+        is_drawn = isinstance(criterion, DrawnItem)
         if is_drawn:
             _check_drawn(bank, excluded)
         else:
             bank.check_item_model("An adaptive session needs")
         if excluded:
             spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
-        unit = (cost or CostUnit()) if uses_cost(criterion) else None
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         custom = _custom_targets(spec.target, bank, positions)
         weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
         may_be_asked = weights > 0.0 if is_drawn else askable_items(bank, excluded)
         is_lead = lead_items(bank, spec, criterion)
+        unit = (spec.cost_unit or CostUnit()) if uses_cost(criterion) else None
         items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
-        basis = ScoreBasis.of_bank(bank)
         check_goal(items, criterion, weights)
-        units = {name: CostUnit(name) for name in spec.budget.costs}
-        if cost is not None and cost.name in units and cost.name == TOKENS:
-            units[TOKENS] = cost  # a budget's tokens are counted as the criterion does
-        names = dict.fromkeys([*known_units(bank.responses), *units])
-        costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
-        goal = goal_matrix(items, weights) if isinstance(criterion, VOptimality) else None
         # a scenario that may be asked in full has no limit, whatever else applies
         bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
         available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
         pool = cls(
-            spec,
-            criterion,
-            bank.bank_id,
-            bank.target_id,
-            bank.responses.items,
-            tuple(positions),
-            positions,
-            items,
-            basis,
-            None if custom is None else ScoreBasis.of_bank(bank, custom),
-            Bounds(bounds.at_least, np.where(bounds.at_most >= available, np.iinfo(np.int64).max, bounds.at_most)),
-            weights,
-            goal,
-            basis.thresholds[bank.targets.scenario_index],
-            units,
-            {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
-            {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()},
-            _decision_threshold(spec.stopping.decision, bank, custom),
-            bank.targets.scenario_sizes,
-            known_units(bank.responses),
+            spec=spec,
+            bank_id=bank.bank_id,
+            target_id=bank.target_id,
+            item_table=bank.responses.items,
+            positions=positions,
+            items=items,
+            basis=ScoreBasis.of_bank(bank),
+            custom=None if custom is None else ScoreBasis.of_bank(bank, custom),
+            bounds=replace(bounds, at_most=np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
+            target_weights=weights,
+            goal=goal_matrix(items, weights) if isinstance(criterion, VOptimality) else None,
+            prices=Prices.of_bank(bank, spec, items.is_candidate),
+            threshold=_decision_threshold(spec.stopping.decision, bank, custom),
             headline=bank.headline,
             is_lead=is_lead,
             past_models=bank.past_models,
@@ -411,7 +219,8 @@ class SessionPool(Compact):
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
         if is_drawn:
-            pool = replace(pool, drawn=_design(pool, bank))
+            column = pool.score_names.index(CUSTOM if custom else str(spec.target))
+            pool = replace(pool, drawn=DrawnDesign.of_bank(bank, pool.score_weights(bank), column))
         decision, scores = spec.stopping.decision, pool.score_names
         wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
         unknown = [name for name in wanted if name not in scores]
@@ -433,12 +242,37 @@ class SessionPool(Compact):
         """The basis of the bank's targets, and that of the custom one if there is one."""
         return (self.basis,) if self.custom is None else (self.basis, self.custom)
 
+    @property
+    def criterion(self) -> Criterion:
+        """The spec's."""
+        return CRITERIA.resolve(self.spec.criterion)
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """Ids of all items, in the bank's order."""
+        return tuple(self.positions)
+
+    def thresholds(self, positions: IntArray) -> FloatArray:
+        """Return from which response on answers count as right for ability; NaN where they are taken as they are."""
+        return self.basis.thresholds[self.basis.targets.scenario_index[positions]]
+
+    def score_weights(self, bank: Bank) -> FloatArray:
+        """Return the weight of each item in all scores that sessions estimate, (n_items, n_scores)."""
+        weights = target_weights(bank)
+        return weights if self.custom is None else np.column_stack([weights, self.target_weights])
+
     def with_factors(self, bank: Bank) -> Self:
         """Return the same pool with the factor models of its bank, for all scores that sessions estimate."""
-        weights = target_weights(bank)
-        if self.custom is not None:
-            weights = np.column_stack([weights, self.target_weights])
-        return replace(self, factors=FactorModels.of_bank(bank, weights))
+        return replace(self, factors=FactorModels.of_bank(bank, self.score_weights(bank)))
+
+    def state_after(self, events: Iterable[Event] = ()) -> SessionState:
+        """Return the state of a session after these events; `DataError` if they are not of one over this bank."""
+        items = self.items
+        return SessionState.after(
+            *(events, self.positions, items.is_candidate, items.scenario_index),
+            n_scenarios=items.n_scenarios,
+            design=self.drawn,
+        )
 
     def with_seed(self, seed: int) -> Self:
         """Return the same pool for sessions with another seed."""
@@ -457,14 +291,6 @@ def _check_drawn(bank: Bank, excluded: tuple[str, ...]) -> None:
             f"criterion 'drawn' needs every item of the bank, and {n} may not be asked. Give an empty "
             "constraints.excluded if all can be run, or take another criterion."
         )
-
-
-def _design(pool: SessionPool, bank: Bank) -> DrawnDesign:
-    """Make ready what draws of a pool rest on."""
-    if pool.custom is None:
-        return DrawnDesign.of_bank(bank, target_weights(bank), pool.score_names.index(str(pool.spec.target)))
-    weights = np.column_stack([target_weights(bank), pool.target_weights])
-    return DrawnDesign.of_bank(bank, weights, len(pool.score_names) - 1)
 
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
@@ -524,22 +350,22 @@ def _check_budget(pool: SessionPool) -> None:
         )
     fits = pool.items.is_candidate.copy()
     for name, amount in budget.costs.items():
-        fits &= pool.expected_costs[name] <= amount * (1.0 + ROUNDING)
+        fits &= pool.prices.expected[name] <= amount * (1.0 + ROUNDING)
     if pool.drawn is not None and not fits[pool.items.is_candidate].all():
-        costs = {name: pool.expected_costs[name][pool.items.is_candidate].max() for name in budget.costs}
+        costs = {name: pool.prices.expected[name][pool.items.is_candidate].max() for name in budget.costs}
         raise ParameterError(
             "the budget must pay for whichever item is drawn first: got "
             f"{_amounts(budget.costs)}, and the dearest is expected to cost {_amounts(costs)}. Raise it."
         )
     if not fits.any():
-        costs = {name: pool.expected_costs[name][pool.items.is_candidate].min() for name in budget.costs}
+        costs = {name: pool.prices.expected[name][pool.items.is_candidate].min() for name in budget.costs}
         raise ParameterError(
             "the budget must pay for at least one item, and no item to choose from is expected to cost so little: got "
             f"{_amounts(budget.costs)}, and the cheapest costs {_amounts(costs)}. Raise it."
         )
     for name, amount in budget.costs.items():
         needed, _ = cheapest_cost(
-            pool.expected_costs[name], pool.items.is_candidate, pool.items.scenario_index, pool.bounds.at_least
+            pool.prices.expected[name], pool.items.is_candidate, pool.items.scenario_index, pool.bounds.at_least
         )
         if needed > amount:
             raise ParameterError(

@@ -33,7 +33,7 @@ from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
-from itembank.sessions.events import NOT_RECORDED, Told, counts_behind
+from itembank.sessions.events import NOT_RECORDED, Answer, Failed, Told, counts_behind, told
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
@@ -83,6 +83,20 @@ class Recorded:
             None if self.lost is None else self.lost[rows],
         )
 
+    def answer(self, row: int, item_id: str, position: int) -> Answer:
+        """Return the answer of a model to an item of the bank, or that there is none."""
+        column = int(self.column[position])
+        if column < 0:
+            return Failed(item_id, reason=NOT_RECORDED)
+        response = float(self.responses[row, column])
+        known = {unit: float(cost[row, column]) for unit, cost in self.costs.items()}
+        costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
+        if np.isnan(response):
+            kind = 0 if self.lost is None else int(self.lost[row, column])
+            return Failed(item_id, reason=KINDS[kind] if kind else NOT_RECORDED, costs=costs)
+        counts = None if self.n_trials is None else counts_behind(response, int(self.n_trials[row, column]))
+        return told(item_id, response, costs=costs) if counts is None else told(item_id, None, *counts, costs)
+
 
 def answer_from_record(
     session: AdaptiveSession,
@@ -114,26 +128,10 @@ def answer_side_by_side(
 
 
 def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch: int) -> bool:
-    """Let a session ask, and answer it from the record, or tell that nothing is there; False where it asks no more."""
+    """Let a session ask, and answer it from the record; False where it asks no more."""
     item_ids = session.ask(batch)
     for item_id in item_ids:
-        column = int(recorded.column[session.pool.positions[item_id]])
-        response, costs, counts = float("nan"), {}, None
-        if column >= 0:
-            response = float(recorded.responses[row, column])
-            known = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
-            costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
-        if np.isnan(response):
-            kind = 0 if recorded.lost is None or column < 0 else int(recorded.lost[row, column])
-            reason = KINDS[kind] if kind else NOT_RECORDED
-            session.tell_failed(item_id, reason=reason, costs=costs, new_units=True)
-            continue
-        if recorded.n_trials is not None:
-            counts = counts_behind(response, int(recorded.n_trials[row, column]))
-        if counts is None:
-            session.tell(item_id, response, costs=costs, new_units=True)
-        else:
-            session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
+        session.take(recorded.answer(row, item_id, session.pool.positions[item_id]), new_units=True)
     return bool(item_ids)
 
 
@@ -157,14 +155,11 @@ def past_sessions(
     n_scores = _n_scores(bank, spec)
 
     def measure() -> dict[str, FloatArray]:
-        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
+        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress))
 
     def fits(kept: dict[str, FloatArray]) -> bool:
-        n_checkpoints = np.zeros(kept["n_answered"].size if "n_answered" in kept else 0)
-        wanted = PastSessions.create(n_checkpoints, np.zeros((bank.n_models, n_scores)))
-        return {name: array.shape for name, array in kept.items()} == {
-            name: array.shape for name, array in wanted.arrays.items()
-        }
+        wanted = unknown_sessions(kept.get("n_answered", np.zeros(0)), np.zeros((bank.n_models, n_scores)))
+        return {name: array.shape for name, array in kept.items()} == {name: one.shape for name, one in wanted.items()}
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
     name = _name("past-sessions", _tried_spec(bank, spec), *headline)
@@ -215,31 +210,12 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
         for _ in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
             pass
         for place, session in sessions.items():
-            told = [event.item_id for event in session.history if isinstance(event, Told)]
-            result[place, : len(told)] = [session.pool.positions[item] for item in told]
+            answered = [session.pool.positions[one.item_id] for one in session.history if isinstance(one, Told)]
+            result[place, : len(answered)] = answered
         return result
 
     name = cache_name(_name("past-session-orders", tried), n_answers)
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
-
-
-@one_blas_thread()
-def errors_of_drawn(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Run sessions whose items are drawn over the banks of the folds: errors of estimates, (n_models, n_targets)."""
-    tried = _tried_spec(bank, spec)
-    n_answers, n_scores = tried.budget.n_items or USUAL_ITEMS, _n_scores(bank, spec)
-
-    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
-        result = np.full((fold.held_out.size, n_scores), np.nan)
-        sessions = _sessions(bank, fold, tried)
-        for reached in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
-            for place, session in reached.items():
-                result[place] = session.estimate().scores.value[0]
-        return result
-
-    found = run_trial(bank, _name("drawn-sessions", tried), try_fold, (bank.n_models, n_scores), progress=progress)
-    errors: FloatArray = found[:, : len(bank.targets.names)] - bank.known_scores.value
-    return errors
 
 
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
@@ -251,7 +227,20 @@ def _n_scores(bank: Bank, spec: SessionSpec) -> int:
     return len(bank.targets.names) + (not isinstance(spec.target, str))
 
 
-def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
+def unknown_sessions(n_answered: FloatArray, truth: FloatArray) -> dict[str, FloatArray]:
+    """Return the arrays of `PastSessions` of which nothing but the truth is known yet."""
+    n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
+    shapes = {
+        **dict.fromkeys(("value", "standard_error", "scale"), (n_checkpoints, n_models, n_scores)),
+        "weights": (n_checkpoints, 3, n_scores),
+        "misfit": (n_checkpoints, n_models),
+        "follows_item_model": (n_checkpoints, n_scores),
+    }
+    known = {"n_answered": n_answered, "truth": truth}
+    return {**known, **{name: np.full(shape, np.nan) for name, shape in shapes.items()}}
+
+
+def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> dict[str, FloatArray]:
     """Weigh the methods and measure the errors at every checkpoint that enough sessions reach."""
     has_reached = ~np.all(np.isnan(expected), axis=(0, 3))  # (n_checkpoints, n_models)
     n_reached = has_reached.sum(axis=1)
@@ -259,18 +248,18 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
     if not isinstance(spec.target, str):  # a custom target comes last, over what was answered
-        positions, weights = bank.responses.item_indices(list(spec.target)), np.array(list(spec.target.values()))
-        scores = np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
+        responses = bank.responses.of_items(bank.responses.item_indices(list(spec.target)))
+        scores = np.column_stack([scores, weighted_means(responses, np.array(list(spec.target.values())))])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
-    result, fold = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
+    result, fold = unknown_sessions(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
+    result["misfit"][:] = expected[-1, :n_kept, :, 0]
     # columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone
     groups = [(np.arange(n_targets), bank.targets.scenario_weights)]
     groups += [(np.array([n_targets]), np.zeros(0))] * (truth.shape[1] - n_targets)
     for columns, scenario_weights in groups:
         for checkpoint in range(n_kept):
-            result.misfit[checkpoint] = expected[-1, checkpoint, :, 0]
             gathered = Expectations(*expected[:, checkpoint][:, :, columns])
             members = Trial(
                 scores[:, columns],
@@ -280,7 +269,13 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
                 scenario_weights,
                 headline=None if headline is None else HeadlineTrial(headline),
             )
-            result.put(checkpoint, columns, _best(members))
+            found = _best(members)
+            for array in ("value", "standard_error", "scale"):
+                result[array][checkpoint][:, columns] = getattr(found, array)
+            # where no factor model has a say, p-IRT has all
+            weights = [[1.0], [0.0], [0.0]] if found.weights is None else found.weights
+            result["weights"][checkpoint][:, columns] = weights
+            result["follows_item_model"][checkpoint, columns] = found.follows_item_model
     return result
 
 

@@ -17,25 +17,13 @@ from itembank.estimation.if_answered import joined_lost
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import check_jobs, in_parallel
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.sessions.choosing import amount_in
 from itembank.sessions.events import Asked, Told
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
+from itembank.sessions.prices import amount_in
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular, joined_notes
-
-
-@dataclass(frozen=True, slots=True)
-class SessionEnd:
-    """Summary of a session that asks no more."""
-
-    estimates: ScoreEstimates  # Of one model
-    n_answered: int
-    costs: Mapping[str, float]
-    reason_stopped: str
-    is_precise: bool
-    asked: Sequence[tuple[str, Told | None]]  # Items in the order of asking, with the answer; None where it failed
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,26 +88,21 @@ class ReplayResult(Tabular):
         return [{**row, **ends[index // n_each]} for index, row in enumerate(rows)]
 
 
-def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
+def joined_sessions(parts: Sequence[ReplayResult]) -> ReplayResult:
     """Put the sessions of several models together, in their order."""
-    asked: list[dict[str, Any]] = []
-    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
-    for end in ends:
-        for step, (item_id, told) in enumerate(end.asked, start=1):
-            known = {} if told is None else {"response": told.response, **told.costs}
-            asked.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
-            schema |= {unit: pl.Float64 for unit in known if unit not in schema}
-    units = sorted({unit for end in ends for unit in end.costs})
+    units = sorted({unit for one in parts for unit in one.costs})
+    unknown = [np.where(one.n_answered > 0, np.nan, 0.0) for one in parts]  # who answered nothing paid nothing
     return ReplayResult(
-        estimates=joined_estimates([end.estimates for end in ends]),
-        n_answered=np.array([end.n_answered for end in ends]),
-        n_failed=np.array([sum(told is None for _, told in end.asked) for end in ends]),
+        estimates=joined_estimates([one.estimates for one in parts]),
+        n_answered=np.concatenate([one.n_answered for one in parts]),
+        n_failed=np.concatenate([one.n_failed for one in parts]),
         costs={
-            unit: np.array([end.costs.get(unit, np.nan if end.n_answered else 0.0) for end in ends]) for unit in units
+            unit: np.concatenate([one.costs.get(unit, none) for one, none in zip(parts, unknown, strict=True)])
+            for unit in units
         },
-        reason_stopped=tuple(end.reason_stopped for end in ends),
-        is_precise=np.array([end.is_precise for end in ends]),
-        asked=pl.DataFrame(asked, schema=schema),
+        reason_stopped=tuple(reason for one in parts for reason in one.reason_stopped),
+        is_precise=np.concatenate([one.is_precise for one in parts]),
+        asked=pl.concat([one.asked for one in parts], how="diagonal"),
     )
 
 
@@ -187,30 +170,30 @@ def replay(
     recorded = Recorded.of_responses(bank, as_new_responses(bank, responses, errors="missing"))
     pool = prepare_sessions(bank, spec, progress=part_of(progress, 0.0, 0.5))
     before = 0.0 if pool.past is None else 0.5
-    ends: dict[int, list[SessionEnd]] = {}
+    found: dict[int, ReplayResult] = {}
     n_models = len(recorded.model_ids)
     with warned_once():
         small = replace(pool, item_table=pool.item_table.clear())  # it may hold every item's text
         size = -(-n_models // 64)  # the models are dealt out to so many parts at most
         parts = [(small, recorded.take(slice(row, row + size)), batch) for row in range(0, n_models, size)]
         for number, part in in_parallel(_replay_models, parts, n_jobs=n_jobs):
-            ends[number] = part
-            n_done = sum(map(len, ends.values()))
+            found[number] = part
+            n_done = sum(one.n_models for one in found.values())
             progress(f"{n_done} of {n_models} models", before + (1.0 - before) * n_done / n_models)
-    return joined_sessions([end for number in range(len(parts)) for end in ends[number]])
+    return joined_sessions([found[number] for number in range(len(parts))])
 
 
-def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
+def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> ReplayResult:
     """Run the session of each model to its end."""
-    ends = []
+    ended = []
     for row, name in enumerate(recorded.model_ids):
         session = AdaptiveSession(pool, model_id=name)
         answer_from_record(session, recorded, row, batch=batch)
-        ends.append(session_end(session, pool.spec.cost_unit))
-    return ends
+        ended.append(_ended(session, pool.spec.cost_unit))
+    return joined_sessions(ended)
 
 
-def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
+def _ended(session: AdaptiveSession, unit: CostUnit | None) -> ReplayResult:
     """Summarise a session that asks no more; where `unit` is one of tokens, they are counted in it."""
     costs = session.costs
     tokens = amount_in(costs, unit if unit is not None and unit.name == TOKENS else CostUnit())
@@ -218,11 +201,19 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
         costs = {**costs, TOKENS: tokens}
     answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
     order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
-    return SessionEnd(
+    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
+    asked: list[dict[str, Any]] = []
+    for step, item_id in enumerate(order, start=1):
+        told = answers.get(item_id)
+        known = {} if told is None else {"response": told.response, **told.costs}
+        asked.append({"model_id": session.model_id, "step": step, "item_id": item_id, **known})
+        schema |= {name: pl.Float64 for name in known if name not in schema}
+    return ReplayResult(
         estimates=session.estimate().scores,
-        n_answered=session.n_items,
-        costs=costs,
-        reason_stopped=session.reason_stopped or "",
-        is_precise=session.is_precise,
-        asked=[(item_id, answers.get(item_id)) for item_id in order],
+        n_answered=np.array([session.n_items]),
+        n_failed=np.array([sum(item_id not in answers for item_id in order)]),
+        costs={unit: np.array([amount]) for unit, amount in costs.items()},
+        reason_stopped=(session.reason_stopped or "",),
+        is_precise=np.array([session.is_precise]),
+        asked=pl.DataFrame(asked, schema=schema),
     )

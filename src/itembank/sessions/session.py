@@ -1,13 +1,12 @@
 """`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from itembank.checks import check_whole
-from itembank.errors import DataError, ParameterError, quoted
+from itembank.errors import DataWarning, ParameterError, quoted, shown, warn
 from itembank.estimation.if_answered import told_of_lost
 from itembank.estimation.trials import Expectations
 from itembank.irt.abilities import Abilities
@@ -16,52 +15,27 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.lost_answers import LostAnswers
 from itembank.selection.criteria import uses_information
 from itembank.selection.item_worth import information_worth
+from itembank.sessions.asking import Asking, EventLog, SessionState
 from itembank.sessions.choosing import (
-    assumed_costs,
     choose,
     conclusion,
-    fit_costs,
     lacks_items,
-    left_of_budget,
     limit_reason,
-    own_costs,
     rule_that_holds,
-    told_costs,
-    warn_of_silent_costs,
-    whole_costs,
 )
 from itembank.sessions.estimates import (
     SessionEstimate,
+    read_answers,
     session_abilities,
     session_ability,
     session_estimate,
-    session_expectations,
 )
-from itembank.sessions.events import (
-    Asked,
-    Event,
-    Failed,
-    SessionState,
-    Told,
-    apply_event,
-    check_event,
-    check_items,
-    checked_counts,
-    checked_response,
-    state_after,
-)
-from itembank.sessions.pool import ROUNDING, SessionPool
+from itembank.sessions.events import Asked, Event, Told
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.prices import ROUNDING
 
 
-class EventLog(Protocol):
-    """Where events are kept before they count."""
-
-    def append(self, event: Mapping[str, Any]) -> None:
-        """Keep the plain data of an event for good; when this raises, the event has not happened."""
-        ...
-
-
-class AdaptiveSession:
+class AdaptiveSession(Asking):
     """One model answering items of a bank, each chosen by what its answers so far leave open.
 
     Ask for items, tell the answers in any order, and go on until nothing more is asked:
@@ -111,15 +85,14 @@ class AdaptiveSession:
         events: Iterable[Event] = (),
         journal: EventLog | None = None,
     ) -> None:
-        self._model_id = check_model_id(model_id)
         if not isinstance(pool, SessionPool):
             raise ParameterError(
                 f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
                 "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
             )
         self._pool = pool if seed is None else pool.with_seed(seed)
-        self._state = state_after(self._pool.items, self._pool.positions, events, self._pool.drawn)
-        self._journal = journal
+        state = self._pool.state_after(events)
+        super().__init__(model_id, state, self._pool.item_ids, units=self._pool.prices.recorded, journal=journal)
         self._forget()
 
     def _forget(self) -> None:
@@ -156,105 +129,10 @@ class AdaptiveSession:
                 is_precise=self._rule_that_holds() is not None,
                 worth=self._worth,
             )
-        item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
+        item_ids = tuple(self._item_ids[position] for position in chosen.tolist())
         if item_ids:
             self._record(Asked(item_ids))
         return item_ids
-
-    def tell(
-        self,
-        item_id: str,
-        response: float | None = None,
-        *,
-        n_correct: int | None = None,
-        n_trials: int | None = None,
-        costs: Mapping[str, float] | None = None,
-        new_units: bool = False,
-    ) -> None:
-        """Take the answer to an item, whether it was asked or not; an earlier answer to it is replaced.
-
-        Parameters
-        ----------
-        item_id : str
-        response : float
-            In [0, 1].
-        n_correct, n_trials : int
-            Instead of a response: how many of repeated trials were correct. Their mean counts in scores; for ability
-            each trial counts, unless the bank's responses are probabilities (family 'beta').
-        costs : mapping of unit to amount
-            What the answer cost.
-        new_units : bool
-            Take costs in units that neither the bank has nor are usual, which are refused as slips otherwise.
-
-        Raises
-        ------
-        DataError
-            When the item is not in the bank, a number is not valid, or a unit is unknown.
-        """
-        if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
-            raise DataError(
-                f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
-                f"n_correct={n_correct!r}, n_trials={n_trials!r} for item {quoted(item_id)}."
-            )
-        if n_correct is not None:
-            n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
-            value = n_correct / n_trials
-        else:
-            value = checked_response(response, item_id)
-        self.check_items([item_id])
-        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
-        warn_of_silent_costs(self._pool, checked_costs, f"item {quoted(item_id)}")
-        position = self._pool.positions[item_id]
-        event = Told(
-            item_id,
-            value,
-            n_correct,
-            n_trials,
-            checked_costs,
-            was_asked=position in self._state.asked,
-            is_correction=position in self._state.answers,
-        )
-        self._record(event)
-
-    def tell_failed(
-        self,
-        item_id: str,
-        *,
-        again: bool = False,
-        reason: str = "",
-        costs: Mapping[str, float] | None = None,
-        new_units: bool = False,
-    ) -> None:
-        """Take note that an item could not be answered; an earlier answer to it is taken back.
-
-        Parameters
-        ----------
-        item_id : str
-        again : bool
-            Whether it may be asked again; else it is skipped.
-        reason : str
-        costs : mapping of unit to amount
-            What the attempt cost nevertheless.
-        new_units : bool
-            As for `tell`.
-
-        Raises
-        ------
-        DataError
-            When the item is not in the bank, or a cost is not valid.
-        """
-        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
-        self._record(Failed(item_id, bool(again), str(reason), checked_costs))
-
-    def check_costs(
-        self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
-    ) -> dict[str, float]:
-        """Return costs of an item as numbers, or raise `DataError` for what `tell` refuses of them."""
-        return fit_costs(self._pool.cost_units, costs, f"item {quoted(item_id)}", new_units=new_units)
-
-    def check_items(self, item_ids: Iterable[str]) -> None:
-        """Raise `DataError` naming the items that are not in the bank."""
-        check_items(list(item_ids), self._pool.positions)
 
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
@@ -263,7 +141,7 @@ class AdaptiveSession:
             with one_blas_thread():
                 found = self._estimate_of(self._counted, abilities)
                 if kinds:  # it says what it is if lost answers are wrong, and if they are right
-                    states = [self._state.with_lost_as(value, self._pool.item_ids) for value in (0.0, 1.0)]
+                    states = [self._state.with_lost_as(value, self._item_ids) for value in (0.0, 1.0)]
                     ends = (self._estimate_of(one, session_ability(self._pool, one)).scores for one in states)
                     lost = LostAnswers(
                         np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors
@@ -281,13 +159,8 @@ class AdaptiveSession:
     def _counted(self) -> SessionState:
         """The state that is estimated from: lost answers may count as wrong."""
         if self._pool.spec.errors == "wrong":
-            return self._state.with_lost_as(0.0, self._pool.item_ids)
+            return self._state.with_lost_as(0.0, self._item_ids)
         return self._state
-
-    @property
-    def lost(self) -> dict[str, int]:
-        """Items whose answers were lost, with the kind of error (`itembank.responses.error_kinds.KINDS`)."""
-        return {self._pool.item_ids[position]: kind for position, kind in self._state.lost.items()}
 
     @property
     def pool(self) -> SessionPool:
@@ -295,30 +168,10 @@ class AdaptiveSession:
         return self._pool
 
     @property
-    def model_id(self) -> str:
-        """The model that answers."""
-        return self._model_id
-
-    @property
-    def history(self) -> tuple[Event, ...]:
-        """All events, oldest first."""
-        return tuple(self._state.events)
-
-    @property
-    def told(self) -> dict[str, Told]:
-        """The answer that counts for each answered item, in the bank's order."""
-        answers = self._state.answers
-        return {self._pool.item_ids[position]: answers[position] for position in sorted(answers)}
-
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """Items that were asked and are neither answered nor failed, in the order of asking."""
-        return tuple(self._pool.item_ids[position] for position in self._state.pending)
-
-    @property
-    def n_items(self) -> int:
-        """Number of answered items."""
-        return len(self._state.answers)
+    def askable(self) -> tuple[str, ...]:
+        """All items but those that the spec excludes."""
+        excluded = set(self._pool.spec.constraints.excluded or ())
+        return tuple(item for item in self._item_ids if item not in excluded)
 
     @property
     def n_unasked(self) -> int:
@@ -326,20 +179,19 @@ class AdaptiveSession:
         return int(self._state.n_open.sum())
 
     @property
-    def costs(self) -> dict[str, float]:
-        """Known costs so far, summed by unit; failed attempts included."""
-        return told_costs(self._state.answers.values(), self._state.failed_costs)
-
-    @property
     def left(self) -> dict[str, float]:
         """The rest of each cost in the budget, at least 0; unknown and pending costs count as expected."""
-        return {name: max(amount, 0.0) for name, amount in self._rest().items()}
+        return {name: max(amount, 0.0) for name, amount in self._pool.prices.purse(self._state).left.items()}
 
     @property
     def passed(self) -> dict[str, float]:
         """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
         budget = self._pool.spec.budget.costs
-        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * budget[name]}
+        return {
+            name: -amount
+            for name, amount in self._pool.prices.purse(self._state).left.items()
+            if amount < -ROUNDING * budget[name]
+        }
 
     @property
     def whole_costs(self) -> dict[str, tuple[float, float, float]]:
@@ -348,12 +200,12 @@ class AdaptiveSession:
         What past models paid for the items without a known cost counts at this model's price level: the ratio of what
         it has cost to what was expected, drawn to 1 while it has few answers.
         """
-        return whole_costs(self._pool, self._state)
+        return self._pool.prices.whole(self._state)
 
     @property
     def assumed_costs(self) -> dict[str, tuple[int, float]]:
         """By unit of the budget: answers without a reported cost, and what was assumed for all of them together."""
-        return assumed_costs(self._pool, self._state)
+        return self._pool.prices.assumed(self._state)
 
     @property
     def reason_stopped(self) -> str | None:
@@ -375,15 +227,15 @@ class AdaptiveSession:
         """Whether a rule of precision holds."""
         return self._precision_reason() is not None
 
-    def _rest(self) -> dict[str, float]:
-        return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
-
     def _record(self, event: Event) -> None:
-        """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""
-        check_event(self._state, event, self._pool.positions)
-        if self._journal is not None:
-            self._journal.append(event.to_dict())
-        apply_event(self._state, event, self._pool.items, self._pool.positions, self._pool.drawn)
+        if isinstance(event, Told) and event.costs and (silent := self._pool.prices.silent_in(event.costs)):
+            warn(
+                f"the budget is in {shown(silent)}, and the reported costs of item {quoted(event.item_id)} are in "
+                f"{shown(list(event.costs))}: the expected cost of the item is counted. Tell its cost in the unit of "
+                "the budget.",
+                DataWarning,
+            )
+        super()._record(event)
         if not isinstance(event, Asked):
             self._forget()
 
@@ -433,13 +285,6 @@ def find_worth(sessions: Sequence[AdaptiveSession]) -> None:
 
 
 def expectations_of(session: AdaptiveSession) -> Expectations | None:
-    """Return `expected` of a session's estimate, without the rest of the estimate."""
+    """Return what item and factor models expect of a session's scores; None where the item model is alone."""
     with one_blas_thread():
-        return session_expectations(session._pool, session._counted, session._ability())
-
-
-def check_model_id(model_id: str) -> str:
-    """Return the id of a session's model, or raise `ParameterError`."""
-    if not isinstance(model_id, str) or not model_id:
-        raise ParameterError(f"model_id must be text and not empty, got {model_id!r}.")
-    return model_id
+        return read_answers(session._pool, session._counted, session._ability())[-1]

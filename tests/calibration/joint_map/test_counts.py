@@ -7,8 +7,9 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.joint_map import nested
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map
+from itembank.calibration.fits import Point
+from itembank.calibration.joint_map.ascent import ascend
+from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
 from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
 from tests.calibration.counts import counted, one_by_one, repeated, summed
@@ -35,15 +36,15 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
     data, rng = counted(12, 9, n_dims=2, lower=lower, missing=missing), np.random.default_rng(1)
     spec = JointMAP("nested", n_dims=3, general_weight=0.6)
     items, abilities = rng.normal(size=(9, 4)), rng.normal(size=(12, 3))
-    ours, theirs = (make_problem(one, spec).data for one in (data, one_by_one(data)))
+    ours, theirs = (make_problem(one, spec) for one in (data, one_by_one(data)))
     mine, other = (
-        nested.item_derivatives(one, values, abilities) for one, values in ((ours, items), (theirs, repeated(items)))
+        one.item_derivatives(Point(values, abilities)) for one, values in ((ours, items), (theirs, repeated(items)))
     )
     assert mine.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(mine.gradient, summed(other.gradient), atol=1e-11)
     np.testing.assert_allclose(mine.precision, summed(other.precision), atol=1e-11)
     mine, other = (
-        nested.ability_derivatives(one, values, abilities) for one, values in ((ours, items), (theirs, repeated(items)))
+        one.ability_derivatives(Point(values, abilities)) for one, values in ((ours, items), (theirs, repeated(items)))
     )
     np.testing.assert_allclose(mine.gradient, other.gradient, atol=1e-11)
     np.testing.assert_allclose(mine.precision, other.precision, atol=1e-11)
@@ -52,7 +53,7 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
 def test_no_general_optimiser_finds_a_better_point_nearby():
     data = counted(10, 6, missing=True, seed=3)
     spec = JointMAP(l1=0.1, tolerance=1e-12, max_iterations=5000)
-    point = ascend(data, leading_point(data, spec), spec).point
+    point = ascend(Plain(data, spec), leading_point(data, spec)).end
 
     objective = tied(data)
     ours = objective(data, spec, point.items[:, :-1], point.items[:, -1], point.abilities)

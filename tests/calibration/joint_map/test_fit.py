@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.joint_map import ascent
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map
+from itembank.calibration.fits import Point
+from itembank.calibration.joint_map.ascent import ascend
+from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.steps import (
     ability_derivatives,
     best_affine,
@@ -103,8 +104,9 @@ def test_an_item_step_meets_the_conditions_of_the_l1_optimum():
 def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     simulated, zeros = simulate(60, 40), []
     for l1 in (0.1, 3.0):
-        path = ascend(simulated.data, leading_point(simulated.data, JointMAP(l1=l1)), JointMAP(l1=l1, tolerance=1e-13))
-        items, abilities = path.point
+        problem = Plain(simulated.data, JointMAP(l1=l1, tolerance=1e-13))
+        path = ascend(problem, leading_point(*problem))
+        items, abilities = path.end
         gradient = item_derivatives(simulated.data, items, abilities).gradient[:, 0]
         is_zero = items[:, 0] == 0.0
         np.testing.assert_allclose(gradient[~is_zero], l1 * np.sign(items[~is_zero, 0]), atol=5e-3)
@@ -121,12 +123,13 @@ def test_a_penalty_that_leaves_no_loading_is_survived():
 
 def test_a_jump_along_sweeps_of_one_rate_of_convergence_ends_at_the_top(rng):
     """``x + c r^k`` at k = 0, 1, 2 gives x (Aitken's formula): after two sweeps, of which each goes 0.3 of the way."""
-    top = ascent.Point(rng.random((4, 3)) + 0.5, rng.normal(size=(5, 2)))
+    top = Point(rng.random((4, 3)) + 0.5, rng.normal(size=(5, 2)))
 
     def derivatives(point):
         return SimpleNamespace(log_likelihood=1.0 - sum(np.sum((a - b) ** 2) for a, b in zip(point, top, strict=True)))
 
     problem = SimpleNamespace(
+        spec=JointMAP(max_iterations=9, tolerance=1e-10),
         item_derivatives=derivatives,
         ability_derivatives=derivatives,
         item_step=lambda point, _: 0.3 * (top.items - point.items),
@@ -134,8 +137,8 @@ def test_a_jump_along_sweeps_of_one_rate_of_convergence_ends_at_the_top(rng):
         settled=lambda point: point,
         log_prior=lambda _: 0.0,
     )
-    start = ascent.Point(2.0 * top.items, rng.normal(size=(5, 2)))
-    history = ascent.ascend(problem, start, max_iterations=9, tolerance=1e-10).history
+    start = Point(2.0 * top.items, rng.normal(size=(5, 2)))
+    history = ascend(problem, start).history
     assert history[2] < 0.9
     assert history[3] == pytest.approx(1.0, abs=1e-12)
 

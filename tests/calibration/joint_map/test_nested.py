@@ -8,15 +8,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.ascent import Point
+from itembank.calibration.fits import FitData, Point
+from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.joint_map.nested import (
-    ability_derivatives,
     best_axes,
     best_scale,
-    climb,
-    item_derivatives,
     make_problem,
     start_point,
 )
@@ -80,7 +77,7 @@ def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
     def value(items, abilities):
         return both_logits(data, spec.general_weight, *of_point(Point(items, abilities)))
 
-    of_items, of_abilities = item_derivatives(problem.data, *point), ability_derivatives(problem.data, *point)
+    of_items, of_abilities = problem.item_derivatives(point), problem.ability_derivatives(point)
     assert of_items.log_likelihood == pytest.approx(value(*point), rel=1e-12)
     assert of_abilities.log_likelihood == pytest.approx(value(*point), rel=1e-12)
     for index in np.ndindex(point.items.shape):
@@ -99,12 +96,12 @@ def test_precision_of_abilities_is_the_curvature():
     data, _, _ = simulated(10, 9, missing=True)
     problem = make_problem(data, SPEC)
     point = start_point(problem)
-    found = ability_derivatives(problem.data, *point)
+    found = problem.ability_derivatives(point)
     for one in range(3):
         step = np.zeros_like(point.abilities)
         step[:, one] = 1e-5
-        change = ability_derivatives(problem.data, point.items, point.abilities + step).gradient
-        change = change - ability_derivatives(problem.data, point.items, point.abilities - step).gradient
+        change = problem.ability_derivatives(Point(point.items, point.abilities + step)).gradient
+        change = change - problem.ability_derivatives(Point(point.items, point.abilities - step)).gradient
         np.testing.assert_allclose(found.precision[:, one], -change / 2e-5, atol=1e-6)
 
 
@@ -140,11 +137,11 @@ def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
     data, _, _ = simulated(12, 9, missing=missing, lower=lower)
     problem = make_problem(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
     start = start_point(problem)
-    path = climb(problem, start)
+    path = ascend(problem, start)
     assert path.converged
-    ours = objective(data, SPEC, *of_point(path.point))
+    ours = objective(data, SPEC, *of_point(path.end))
     assert path.history[-1] - path.history[0] == pytest.approx(ours - objective(data, SPEC, *of_point(start)), rel=1e-8)
-    best = optimum_nearby(data, SPEC, path.point, np.random.default_rng(1), noise=0.02)
+    best = optimum_nearby(data, SPEC, path.end, np.random.default_rng(1), noise=0.02)
     assert ours >= best - 1e-4 * abs(best)
     assert ours == pytest.approx(best, rel=3e-3)
 
@@ -153,8 +150,8 @@ def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     data, _, _ = simulated(60, 40)
     spec = replace(SPEC, l1=3.0, tolerance=1e-10)
     problem = make_problem(data, spec)
-    items, abilities = climb(problem, start_point(problem)).point
-    part = item_derivatives(problem.data, items, abilities)
+    items, abilities = ascend(problem, start_point(problem)).end
+    part = problem.item_derivatives(Point(items, abilities))
     loadings, slopes = items[:, 1:-1], part.gradient[:, 1:-1]
     is_zero = loadings == 0.0
     assert 0.1 < is_zero.mean() < 0.9
@@ -168,17 +165,17 @@ def test_another_start_gives_the_same_predictions():
     data, _, _ = simulated(80, 90)
     spec = JointMAP("nested", n_dims=3, tolerance=1e-7)
     problem = make_problem(data, spec)
-    one = climb(problem, start_point(problem))
+    one = ascend(problem, start_point(problem))
     first = start_point(problem)
     rng = np.random.default_rng(2)
     general = first.abilities[:, :1] + 0.5 * rng.normal(size=(80, 1))
     items = np.zeros_like(first.items)
     items[:, 1:-1] = 0.3 * rng.normal(size=(90, 2))
     items[:, 0] = 1.0
-    other = climb(problem, Point(items, np.column_stack([general, rng.normal(size=(80, 2))])))
+    other = ascend(problem, Point(items, np.column_stack([general, rng.normal(size=(80, 2))])))
     assert other.history[-1] == pytest.approx(one.history[-1], rel=1e-4)
     chances = []
-    for alpha, loadings, delta, abilities in map(of_point, (one.point, other.point)):
+    for alpha, loadings, delta, abilities in map(of_point, (one.end, other.end)):
         chances.append(expit(alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)))
     assert np.sqrt(np.mean((chances[0] - chances[1]) ** 2)) < 0.01
 
@@ -238,7 +235,7 @@ def test_abilities_are_standardised_each_by_itself():
     assert np.all(np.linalg.eigvalsh(fit.item_covariance) >= -1e-10)
     # the same probabilities as on the scale of the fit
     problem = make_problem(data, SPEC)
-    alpha, loadings, delta, abilities = of_point(climb(problem, start_point(problem)).point)
+    alpha, loadings, delta, abilities = of_point(ascend(problem, start_point(problem)).end)
     logit = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
     found = fit.abilities @ fit.loadings.T + fit.intercept
     np.testing.assert_allclose(found, logit, atol=1e-8)
@@ -250,7 +247,7 @@ def test_weight_on_the_general_logit_draws_items_to_it():
     for weight in (0.0, 0.5, 5.0):
         spec = replace(SPEC, general_weight=weight)
         problem = make_problem(data, spec)
-        alpha, _, delta, abilities = of_point(climb(problem, start_point(problem)).point)
+        alpha, _, delta, abilities = of_point(ascend(problem, start_point(problem)).end)
         general.append(log_likelihood(data, alpha * (abilities[:, :1] - delta)))
     assert general[0] < general[1] < general[2]
 

@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map
+from itembank.calibration.joint_map.ascent import ascend
+from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.progress import silent
 from tests.calibration.joint_map.starting import leading_point
 
@@ -67,15 +68,15 @@ def optimum_nearby(data, spec, point, rng, density=penalised):
 def test_no_general_optimiser_finds_a_better_point_nearby(n_dims, l1, missing, lower):
     data = simulated(n_dims, missing=missing, lower=lower)
     spec = JointMAP("2pl" if n_dims == 1 else "mirt", n_dims=n_dims, l1=l1, tolerance=1e-12, max_iterations=5000)
-    path = ascend(data, leading_point(data, spec), spec)
-    loadings, intercept = path.point.items[:, :-1], path.point.items[:, -1]
-    ours = penalised(data, spec, loadings, intercept, path.point.abilities)
+    path = ascend(Plain(data, spec), leading_point(data, spec))
+    loadings, intercept = path.end.items[:, :-1], path.end.items[:, -1]
+    ours = penalised(data, spec, loadings, intercept, path.end.abilities)
     assert path.converged
     # the history is the same objective up to a constant
     first = leading_point(data, spec)
     start = penalised(data, spec, first.items[:, :-1], first.items[:, -1], first.abilities)
     assert path.history[-1] - path.history[0] == pytest.approx(start - ours, rel=1e-8)
-    best = optimum_nearby(data, spec, path.point, np.random.default_rng(1))
+    best = optimum_nearby(data, spec, path.end, np.random.default_rng(1))
     assert ours == pytest.approx(best, abs=1e-4 * abs(best) if n_dims > 1 else 1e-4)
 
 

@@ -49,15 +49,15 @@ def marginal_log_likelihood(data, values):
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_fit_and_its_errors_are_those_of_the_marginal_likelihood(missing):
     data = counted(40, 6, missing=missing, seed=2)
-    fitted = fit_items(data, MarginalML(prior=None, tolerance=1e-7))
-    ours = fitted.path.last.items
+    problem, path = fit_items(data, MarginalML(prior=None, tolerance=1e-7))
+    ours = path.end.items
     start = np.concatenate([np.ones(6), np.zeros(6)])
     found = minimize(lambda values: -marginal_log_likelihood(data, values), start, options={"gtol": 1e-6})
     np.testing.assert_allclose(ours, found.x.reshape(2, -1).T, atol=2e-4)
-    assert fitted.path.last.objective == pytest.approx(-found.fun, abs=1e-4)
+    assert path.end.objective == pytest.approx(-found.fun, abs=1e-4)
     hessian = second_differences(lambda values: -marginal_log_likelihood(data, values), ours.T.ravel())
     theirs = np.sqrt(np.diag(np.linalg.inv(hessian))).reshape(2, -1).T
-    errors = np.sqrt(np.einsum("ijj->ij", item_covariances(fitted.problem, fitted.path.last)[0]))
+    errors = np.sqrt(np.einsum("ijj->ij", item_covariances(problem, path.end)[0]))
     np.testing.assert_allclose(errors, theirs, rtol=2e-3)
 
 

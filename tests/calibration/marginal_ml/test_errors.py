@@ -66,8 +66,8 @@ def test_covariances_of_a_common_slope():
 @pytest.mark.parametrize("item_model", ["1pl", "2pl"])
 def test_both_sides_of_the_woodbury_identity_agree(item_model):
     simulated = simulate(40, 30, common_slope=1.0 if item_model == "1pl" else None)
-    fit = fit_items(simulated.data, MarginalML(item_model, prior=ItemPrior()))
-    problem, step = fit.problem, fit.path.last
+    problem, path = fit_items(simulated.data, MarginalML(item_model, prior=ItemPrior()))
+    step = path.end
     lost = lost_information(problem.data, step.items, problem.grid, degree=2)
     core = marginal_ml_errors._core(problem, step)
     by_models, by_parameters = marginal_ml_errors._by_models(core, lost), marginal_ml_errors._by_parameters(core, lost)
@@ -76,10 +76,9 @@ def test_both_sides_of_the_woodbury_identity_agree(item_model):
 
 def test_linear_functions_nearly_suffice_when_abilities_are_known_well():
     simulated = simulate(120, 250, seed=1)
-    fit = fit_items(simulated.data, MarginalML())
+    problem, path = fit_items(simulated.data, MarginalML())
     exact, linear, none = (
-        np.sqrt(np.einsum("ijj->ij", item_covariances(fit.problem, fit.path.last, degree=degree)[0]))
-        for degree in (6, 1, 0)
+        np.sqrt(np.einsum("ijj->ij", item_covariances(problem, path.end, degree=degree)[0])) for degree in (6, 1, 0)
     )
     # measured: 0.9989 and 0.9853 at the median, 0.976 and 0.82 at the least
     assert np.median(linear / exact) == pytest.approx(1.0, abs=0.003)

@@ -29,7 +29,7 @@ def test_abilities_have_mean_zero_and_total_variance_one():
 
 
 def test_at_maximum_likelihood_the_population_is_standard_normal_by_itself():
-    step = fit_items(simulate(400, 25).data, MarginalML(prior=None, tolerance=1e-7)).path.last
+    step = fit_items(simulate(400, 25).data, MarginalML(prior=None, tolerance=1e-7))[1].end
     assert step.posterior.mean.mean() == pytest.approx(0.0, abs=1e-5)
     assert step.posterior.mean.var() + step.posterior.covariance.mean() == pytest.approx(1.0, abs=1e-5)
 
@@ -53,7 +53,7 @@ def test_nodes_that_cannot_hold_the_posteriors_are_refused_and_wide_ones_named()
 
 
 def test_automatic_nodes_grow_with_the_test():
-    counts = [len(fit_items(simulate(40, n_items).data, MarginalML()).problem.grid.nodes) for n_items in (20, 500)]
+    counts = [len(fit_items(simulate(40, n_items).data, MarginalML())[0].grid.nodes) for n_items in (20, 500)]
     assert counts[0] == 61
     assert counts[1] > 100
 
@@ -86,7 +86,7 @@ def test_priors_without_spread_are_refused(make):
 
 @pytest.mark.parametrize("n_items", [7, 30, 50])
 def test_items_of_one_slope_have_no_line_of_intercepts(n_items):
-    problem = fit_items(simulate(20, n_items).data, MarginalML("1pl")).problem
+    problem = fit_items(simulate(20, n_items).data, MarginalML("1pl"))[0]
     assert problem.prior.line_slope == 0.0
 
 

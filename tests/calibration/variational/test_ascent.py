@@ -53,7 +53,7 @@ def test_the_bound_never_falls(case, rule):
     history = np.array(found.history)
     assert len(history) > 8
     assert np.diff(history).min() >= 0.0
-    assert bound_of(blocks, found.posterior, rule) == pytest.approx(history[-1], rel=1e-10)
+    assert bound_of(blocks, found.end.posterior, rule) == pytest.approx(history[-1], rel=1e-10)
 
 
 @pytest.mark.parametrize("case", ["2pl", "guessing", "1pl", "3 dims"])
@@ -61,12 +61,12 @@ def test_the_expected_likelihood_carries_on_above_the_bound(case):
     options = CASES[case]
     blocks, start = begin(simulate(40, 60, seed=2, **options).data, options.get("n_dims", 1))
     rough = ascend(blocks, start, jaakkola_jordan, tolerance=1e-3, max_sweeps=50, progress=silent)
-    assert bound_of(blocks, rough.posterior, normal_expectation) > rough.history[-1]
+    assert bound_of(blocks, rough.end.posterior, normal_expectation) > rough.history[-1]
 
 
 def test_items_that_fell_are_put_back():
     blocks, start = begin(simulate(30, 40, missing=0.2, seed=3).data, 1)
-    posterior = ascend(blocks, start, normal_expectation, tolerance=1e-6, max_sweeps=50, progress=silent).posterior
+    posterior = ascend(blocks, start, normal_expectation, tolerance=1e-6, max_sweeps=50, progress=silent).end.posterior
     before = item_statistics(blocks, posterior, normal_expectation)
     spoiled = before.linear.copy()
     spoiled[:7] += 50.0  # the update of these items now goes astray
@@ -103,7 +103,7 @@ def test_reaches_the_maximum_that_a_general_optimiser_finds(rule, log_cosh):
     blocks, start = begin(data, 1)
     found = ascend(blocks, start, rule, tolerance=1e-13, max_sweeps=2000, progress=silent)
     n_models, n_items = data.responses.shape
-    prior = found.posterior.item_prior
+    prior = found.end.posterior.item_prior
     precision = prior.shape / prior.rate
 
     def negative(vector):
@@ -130,14 +130,14 @@ def test_reaches_the_maximum_that_a_general_optimiser_finds(rule, log_cosh):
     halves, zeros = np.full(n_models, -0.5), np.zeros(n_items)
     begin_at = np.concatenate([ability, halves, zeros + 1.0, zeros, zeros, zeros - 0.5, zeros - 0.5])
     best = minimize(negative, begin_at, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
-    covariance = found.posterior.item_covariance
+    covariance = found.end.posterior.item_covariance
     factors = np.linalg.cholesky(covariance)
     ours = np.concatenate(
         [
-            found.posterior.ability_mean[:, 0],
-            0.5 * np.log(found.posterior.ability_covariance[:, 0, 0]),
-            found.posterior.item_mean[:, 0],
-            found.posterior.item_mean[:, 1],
+            found.end.posterior.ability_mean[:, 0],
+            0.5 * np.log(found.end.posterior.ability_covariance[:, 0, 0]),
+            found.end.posterior.item_mean[:, 0],
+            found.end.posterior.item_mean[:, 1],
             factors[:, 1, 0],
             np.log(factors[:, 0, 0]),
             np.log(factors[:, 1, 1]),
@@ -179,7 +179,7 @@ def state():
     blocks = make_blocks(data, single_precision=False)
     abilities = start_abilities(data.responses, data.observed, n_dims=N_DIMS)
     start = start_posterior(abilities, np.tile(0.1 * np.eye(N_DIMS), (N_MODELS, 1, 1)), N_ITEMS, has_common_slope=False)
-    posterior = ascend(blocks, start, jaakkola_jordan, tolerance=1e-3, max_sweeps=20, progress=silent).posterior
+    posterior = ascend(blocks, start, jaakkola_jordan, tolerance=1e-3, max_sweeps=20, progress=silent).end.posterior
     posterior = update_items(posterior, item_statistics(blocks, posterior, normal_expectation), np.ones(N_ITEMS))
     return blocks, posterior, ability_statistics(blocks, posterior, normal_expectation, with_cross=True)
 

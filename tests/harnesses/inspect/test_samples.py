@@ -14,6 +14,7 @@ from itembank.harnesses.inspect.samples import answer_of, check_release, matrix_
 from itembank.readers.inspect_samples import Sample, content_hash
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
+from itembank.sessions.events import Failed, Told
 from tests.harnesses.inspect.conftest import simulated_bank
 
 
@@ -59,17 +60,16 @@ def epoch(failure=0, **costs):
 @pytest.mark.parametrize(
     ("responses", "expected"),
     [
-        ([0.4], (0.4, None, None, False)),
-        ([1.0, 0.0, 1.0], (None, 2, 3, False)),
-        ([1.0, 0.5], (0.75, None, None, False)),
-        ([float("nan"), 1.0], (1.0, None, None, False)),
-        ([float("nan")], (None, None, None, True)),
-        ([], (None, None, None, True)),
+        ([0.4], Told("quiz/1", 0.4)),
+        ([1.0, 0.0, 1.0], Told("quiz/1", 2 / 3, 2, 3)),
+        ([1.0, 0.5], Told("quiz/1", 0.75)),
+        ([float("nan"), 1.0], Told("quiz/1", 1.0)),
+        ([float("nan")], Failed("quiz/1", reason="error")),
+        ([], Failed("quiz/1", reason="not run")),
     ],
 )
 def test_epochs_make_one_answer(responses, expected):
-    answer = answer_of("quiz/1", [epoch(2) for _ in responses], responses)
-    assert (answer.response, answer.n_correct, answer.n_trials, answer.failed) == expected
+    assert answer_of("quiz/1", [epoch(2) for _ in responses], responses) == expected
 
 
 def test_costs_are_those_of_all_epochs_and_unknown_where_one_is():

@@ -173,7 +173,7 @@ elif place == "samples written":
     hooks.responses_of = dying(hooks.responses_of)
 elif place == "answer told":
     from itembank.sessions.session import AdaptiveSession
-    AdaptiveSession.tell = dying(AdaptiveSession.tell)
+    AdaptiveSession.take = dying(AdaptiveSession.take)
 elif place == "samples half written":
     def half(self, lines):
         global left

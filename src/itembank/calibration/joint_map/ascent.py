@@ -5,28 +5,20 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import JointMAP
+from itembank.calibration.fits import Ascent, Point
 from itembank.calibration.joint_map.steps import Derivatives
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
 
-class Point(NamedTuple):
-    """Items (n_items, n_dims + 1) and abilities (n_models, n_dims)."""
-
-    items: FloatArray
-    abilities: FloatArray
-
-
-class Path(NamedTuple):
-    """Where the ascent ended, the log posterior density on the way, and whether it met the tolerance."""
-
-    point: Point
-    history: list[float]
-    converged: bool
-
-
 class Problem(Protocol):
     """A log posterior density of items and abilities, with the steps that raise it."""
+
+    @property
+    def spec(self) -> JointMAP:
+        """When to stop."""
+        ...
 
     def item_derivatives(self, point: Point) -> Derivatives:
         """Log-likelihood and what `item_step` needs."""
@@ -61,19 +53,13 @@ class _Reached(NamedTuple):
     objective: float
 
 
-def ascend(
-    problem: Problem,
-    start: Point,
-    *,
-    max_iterations: int,
-    tolerance: float,
-    progress: ProgressCallback = silent,
-) -> Path:
+def ascend(problem: Problem, start: Point, *, progress: ProgressCallback = silent) -> Ascent[Point]:
     """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
 
     A sweep is a step of all items, then of all abilities. After every second sweep it tries a jump along the way of the
     last two (SQUAREM, Varadhan and Roland 2008, scheme S3), which is kept only when the density does not fall.
     """
+    max_iterations, tolerance = problem.spec.max_iterations, problem.spec.tolerance
     of_items = problem.item_derivatives(start)
     reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
     history, before = [reached.objective], [start]
@@ -86,14 +72,14 @@ def ascend(
         history.append(reached.objective)
         rise = (history[-1] - history[-2]) / abs(history[-1])
         if rise <= tolerance:
-            return Path(reached.point, history, converged=True)
+            return Ascent(reached.point, history, converged=True)
         before.append(reached.point)
         if len(before) == 3:
             reached = _jump(problem, before, reached)
             before = [reached.point]
         done = float(np.log(rise) / np.log(tolerance)) if rise < 1.0 else 0.0
         progress("joint MAP", max(sweep / max_iterations, done))
-    return Path(reached.point, history, converged=False)
+    return Ascent(reached.point, history, converged=False)
 
 
 def _jump(problem: Problem, before: list[Point], reached: _Reached) -> _Reached:
@@ -136,7 +122,7 @@ def _raise(
         fraction *= 0.5
 
 
-def ending(path: Path, tolerance: float) -> str:
+def ending(path: Ascent[Point], tolerance: float) -> str:
     """Say how the ascent ended."""
     n_sweeps = len(path.history) - 1
     if path.converged:

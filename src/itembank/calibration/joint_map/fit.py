@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, ending
-from itembank.calibration.joint_map.ascent import ascend as climb
+from itembank.calibration.fits import Ascent, Fit, FitData, Point
+from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
@@ -21,7 +20,7 @@ from itembank.calibration.joint_map.steps import (
     newton_step,
 )
 from itembank.calibration.orientation import standardise
-from itembank.calibration.start import End, advice, better_start
+from itembank.calibration.start import advice, better_start
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -39,18 +38,15 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     if spec.item_model == "nested":
         return fit_nested(data, spec, progress=progress)
 
-    def climb_from(abilities: FloatArray) -> Path:
-        return ascend(data, start_point(data, spec, abilities), spec, progress=progress)
+    def climb_from(abilities: FloatArray) -> Ascent[Point]:
+        return ascend(Plain(data, spec), start_point(data, spec, abilities), progress=progress)
 
-    def end(path: Path) -> End:
-        return End(*path.point, path.history[-1])
-
-    path, is_determined = better_start(climb_from, end, data.responses, data.observed, n_dims=spec.n_dims)
-    items, abilities = path.point
-    of_items = item_derivatives(data, *path.point).precision
+    path, is_determined = better_start(climb_from, Point._make, data.responses, data.observed, n_dims=spec.n_dims)
+    items, abilities = path.end
+    of_items = item_derivatives(data, *path.end).precision
     of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
     of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
-    of_abilities = ability_derivatives(data, *path.point).precision
+    of_abilities = ability_derivatives(data, *path.end).precision
     item_covariance, ability_covariance = np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
     oriented = standardise(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance)
     return Fit(
@@ -71,37 +67,32 @@ def start_point(data: FitData, spec: JointMAP, abilities: FloatArray) -> Point:
     return Point(*best_affine(items, abilities, spec))
 
 
-def ascend(data: FitData, point: Point, spec: JointMAP, *, progress: ProgressCallback = silent) -> Path:
-    """Climb from a point; see `ascent.ascend`."""
-    return climb(
-        _Plain(data, spec),
-        point,
-        max_iterations=spec.max_iterations,
-        tolerance=spec.tolerance,
-        progress=progress,
-    )
-
-
-class _Plain(NamedTuple):
+class Plain(NamedTuple):
     """The ascent's problem for one slope an item and dimension."""
 
     data: FitData
     spec: JointMAP
 
     def item_derivatives(self, point: Point) -> Derivatives:
+        """Of all items."""
         return item_derivatives(self.data, *point)
 
     def ability_derivatives(self, point: Point) -> Derivatives:
+        """Of all abilities."""
         return ability_derivatives(self.data, *point)
 
     def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
+        """Proximal Newton step of all items."""
         return item_step(point.items, derivatives, self.spec)
 
     def ability_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
+        """Newton step of all abilities."""
         return newton_step(point.abilities, derivatives)
 
     def settled(self, point: Point) -> Point:
+        """Best shift and scale."""
         return Point(*best_affine(*point, self.spec))
 
     def log_prior(self, point: Point) -> float:
+        """Of items and abilities."""
         return log_prior(*point, self.spec)

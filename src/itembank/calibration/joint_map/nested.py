@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, ascend, ending
+from itembank.calibration.fits import Fit, FitData, Point
+from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.steps import (
     BLOCK_CELLS,
     LARGEST_STEP,
@@ -29,7 +29,6 @@ from itembank.calibration.joint_map.steps import (
     N_START_STEPS,
     Derivatives,
     Terms,
-    Weights,
     best_transform,
     guessing_terms,
     l1_scales,
@@ -37,37 +36,64 @@ from itembank.calibration.joint_map.steps import (
     thresholded,
 )
 from itembank.calibration.orientation import empirical_prior, standardise_each
-from itembank.calibration.start import End, advice, better_start, start_abilities
+from itembank.calibration.start import advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
-
-
-class NestedData(NamedTuple):
-    """Responses, and what the general logit counts beside the whole one."""
-
-    # (n_models, n_items): 0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
-    responses: FloatArray
-    observed: BoolArray | None  # (n_models, n_items)
-    weights: Weights  # (n_models, n_items): How often each response counts, 0 where not observed; None for once each
-    lower_asymptote: FloatArray  # (n_items,)
-    general_weight: float  # Of the general logit's log-likelihood
 
 
 class Nested(NamedTuple):
     """The ascent's problem; items are (alpha, K, c)."""
 
-    data: NestedData
+    data: FitData  # Of the type of numbers that passes take
     spec: JointMAP
 
     def item_derivatives(self, point: Point) -> Derivatives:
-        """Of all items."""
-        return item_derivatives(self.data, *point)
+        """Differentiate in every item's (alpha, K, c), abilities given."""
+        data, (items, abilities), general_weight = self.data, point, self.spec.general_weight
+        design = np.asfortranarray(np.column_stack([abilities, np.ones(len(abilities))]), dtype=data.responses.dtype)
+        general_design = design[:, [0, -1]]
+        squares, general_squares = packed_products(design), packed_products(general_design)
+        slopes, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
+        general_slopes, general_packed = np.zeros((len(items), 2)), np.zeros((len(items), 3))
+        for rows, whole, general in _blocks(data, items, design, general_weight):
+            slopes[rows], packed[rows] = whole.slope.T @ design, whole.curvature.T @ squares
+            total += whole.log_likelihood
+            if general is not None:
+                general_slopes[rows] = general.slope.T @ general_design
+                general_packed[rows] = general.curvature.T @ general_squares
+                total += general_weight * general.log_likelihood
+        # from derivatives in (alpha, alpha K, c) to those in (alpha, K, c), by the chain rule
+        precision = unpack(packed, design.shape[1])
+        chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
+        chain[:, 0, 0] = chain[:, -1, -1] = 1.0
+        chain[:, 0, 1:-1] = items[:, 1:-1]
+        inner = np.arange(1, items.shape[1] - 1)
+        chain[:, inner, inner] = items[:, :1]
+        gradient, precision = np.einsum("ijk,ik->ij", chain, slopes), chain @ precision @ chain.swapaxes(1, 2)
+        ends = np.array([0, design.shape[1] - 1])
+        gradient[:, ends] += general_weight * general_slopes
+        precision[:, ends[:, None], ends] += general_weight * unpack(general_packed, 2)
+        return Derivatives(total, gradient, precision)
 
     def ability_derivatives(self, point: Point) -> Derivatives:
-        """Of all abilities."""
-        return ability_derivatives(self.data, *point)
+        """Differentiate in every model's ability, items given."""
+        data, (items, abilities), general_weight = self.data, point, self.spec.general_weight
+        n_models, n_dims = abilities.shape
+        loadings = canonical(items)[:, :-1].astype(data.responses.dtype)
+        design = np.asfortranarray(np.column_stack([abilities, np.ones(n_models)]), dtype=data.responses.dtype)
+        squares = packed_products(loadings)
+        gradient, packed, total = np.zeros((n_models, n_dims)), np.zeros((n_models, squares.shape[1])), 0.0
+        for rows, whole, general in _blocks(data, items, design, general_weight):
+            gradient += whole.slope @ loadings[rows]
+            packed += whole.curvature @ squares[rows]
+            total += whole.log_likelihood
+            if general is not None:
+                gradient[:, 0] += general_weight * (general.slope @ loadings[rows, 0])
+                packed[:, 0] += general_weight * (general.curvature @ squares[rows, 0])
+                total += general_weight * general.log_likelihood
+        return Derivatives(total, gradient, unpack(packed, n_dims))
 
     def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
         """Step of all items."""
@@ -97,14 +123,14 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     """
     problem = make_problem(data, spec)
     path, is_determined = better_start(
-        lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
+        lambda abilities: ascend(problem, start_point(problem, abilities), progress=progress),
         # in the general ability alone: specific ones may end in several ways that are about as good, anywhere
-        lambda path: End(path.point.items[:, [0, -1]], path.point.abilities[:, :1], path.history[-1]),
+        lambda point: Point(point.items[:, [0, -1]], point.abilities[:, :1]),
         problem.data.responses,
         problem.data.observed,
         n_dims=spec.n_dims,
     )
-    oriented = standardise_each(*_in_canonical(problem, path.point))
+    oriented = standardise_each(*_in_canonical(problem, path.end))
     return Fit(
         **oriented._asdict(),
         prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
@@ -113,12 +139,6 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
         history=np.asarray(path.history),
     )
-
-
-def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Path:
-    """Climb from a point."""
-    spec = problem.spec
-    return ascend(problem, start, max_iterations=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
 
 
 def make_problem(data: FitData, spec: JointMAP) -> Nested:
@@ -135,8 +155,8 @@ def make_problem(data: FitData, spec: JointMAP) -> Nested:
     single_precision_cells = 1 << 21
     if responses.size >= single_precision_cells:
         responses = responses.astype(np.float32)
-    weights = data.observed if data.n_trials is None else data.n_trials.astype(responses.dtype)
-    return Nested(NestedData(responses, data.observed, weights, data.lower_asymptote, spec.general_weight), spec)
+    n_trials = None if data.n_trials is None else data.n_trials.astype(responses.dtype)
+    return Nested(replace(data, responses=responses, n_trials=n_trials), spec)
 
 
 def start_point(problem: Nested, abilities: FloatArray | None = None) -> Point:
@@ -163,8 +183,8 @@ def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray
     The information is that of the responses alone, which the general logit's term would count twice. An L1 term
     counts as a normal prior of the same variance.
     """
-    spec, plain = problem.spec, problem.data._replace(general_weight=0.0)
-    precision = item_derivatives(plain, *point).precision  # of (alpha, K, c)
+    spec, plain = problem.spec, problem._replace(spec=replace(problem.spec, general_weight=0.0))
+    precision = plain.item_derivatives(point).precision  # of (alpha, K, c)
     size = precision.shape[1]
     own = np.full(size, spec.loading_weight**2 / 2.0)
     own[0], own[-1] = 1.0 / spec.slope_sd**2, 1.0 / spec.intercept_sd**2
@@ -174,7 +194,7 @@ def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray
     chain[:, 0, 0] = chain[:, -1, -1] = 1.0
     chain[:, 1:-1, 0] = point.items[:, 1:-1]
     chain[:, inner[1:-1], inner[1:-1]] = point.items[:, :1]
-    items, information = canonical(point.items), ability_derivatives(plain, *point).precision
+    items, information = canonical(point.items), plain.ability_derivatives(point).precision
     return (
         items[:, :-1],
         items[:, -1],
@@ -285,53 +305,9 @@ def canonical(items: FloatArray) -> FloatArray:
     return result
 
 
-def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> Derivatives:
-    """Differentiate in every item's (alpha, K, c), abilities given."""
-    design = np.asfortranarray(np.column_stack([abilities, np.ones(len(abilities))]), dtype=data.responses.dtype)
-    general_design = design[:, [0, -1]]
-    squares, general_squares = packed_products(design), packed_products(general_design)
-    slopes, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
-    general_slopes, general_packed = np.zeros((len(items), 2)), np.zeros((len(items), 3))
-    for rows, whole, general in _blocks(data, items, design):
-        slopes[rows], packed[rows] = whole.slope.T @ design, whole.curvature.T @ squares
-        total += whole.log_likelihood
-        if general is not None:
-            general_slopes[rows] = general.slope.T @ general_design
-            general_packed[rows] = general.curvature.T @ general_squares
-            total += data.general_weight * general.log_likelihood
-    # from derivatives in (alpha, alpha K, c) to those in (alpha, K, c), by the chain rule
-    precision = unpack(packed, design.shape[1])
-    chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
-    chain[:, 0, 0] = chain[:, -1, -1] = 1.0
-    chain[:, 0, 1:-1] = items[:, 1:-1]
-    inner = np.arange(1, items.shape[1] - 1)
-    chain[:, inner, inner] = items[:, :1]
-    gradient, precision = np.einsum("ijk,ik->ij", chain, slopes), chain @ precision @ chain.swapaxes(1, 2)
-    ends = np.array([0, design.shape[1] - 1])
-    gradient[:, ends] += data.general_weight * general_slopes
-    precision[:, ends[:, None], ends] += data.general_weight * unpack(general_packed, 2)
-    return Derivatives(total, gradient, precision)
-
-
-def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> Derivatives:
-    """Differentiate in every model's ability, items given."""
-    n_models, n_dims = abilities.shape
-    loadings = canonical(items)[:, :-1].astype(data.responses.dtype)
-    design = np.asfortranarray(np.column_stack([abilities, np.ones(n_models)]), dtype=data.responses.dtype)
-    squares = packed_products(loadings)
-    gradient, packed, total = np.zeros((n_models, n_dims)), np.zeros((n_models, squares.shape[1])), 0.0
-    for rows, whole, general in _blocks(data, items, design):
-        gradient += whole.slope @ loadings[rows]
-        packed += whole.curvature @ squares[rows]
-        total += whole.log_likelihood
-        if general is not None:
-            gradient[:, 0] += data.general_weight * (general.slope @ loadings[rows, 0])
-            packed[:, 0] += data.general_weight * (general.curvature @ squares[rows, 0])
-            total += data.general_weight * general.log_likelihood
-    return Derivatives(total, gradient, unpack(packed, n_dims))
-
-
-def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator[tuple[slice, Terms, Terms | None]]:
+def _blocks(
+    data: FitData, items: FloatArray, design: FloatArray, general_weight: float
+) -> Iterator[tuple[slice, Terms, Terms | None]]:
     """Give the terms of both logits of each block of items; the general ones None when they weigh nothing."""
     coefficients = canonical(items).astype(design.dtype)
     size = max(BLOCK_CELLS // len(design), 16)
@@ -340,12 +316,12 @@ def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator
         of_rows = coefficients[rows]
         whole = _terms(data, rows, design @ of_rows.T)
         general = None
-        if data.general_weight > 0.0:
+        if general_weight > 0.0:
             general = _terms(data, rows, design[:, [0, -1]] @ of_rows[:, [0, -1]].T)
         yield rows, whole, general
 
 
-def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
+def _terms(data: FitData, block: slice, x: FloatArray) -> Terms:
     """Terms of a block of logits (n_models, n_block)."""
     responses = data.responses[:, block]
     weights = None if data.weights is None else data.weights[:, block]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior
-from itembank.calibration.fits import FitData
+from itembank.calibration.fits import Ascent, FitData
 from itembank.calibration.marginal_ml.items import (
     AnyItemPrior,
     best_scale,
@@ -76,14 +76,6 @@ class Step(NamedTuple):
     change: float
 
 
-class Path(NamedTuple):
-    """Where EM ended, and how it came there."""
-
-    last: Step
-    history: list[float]
-    converged: bool
-
-
 def em_step(problem: Problem, items: FloatArray) -> Step:
     """E-step, one Newton step of the items, then the scale of the population (PX-EM)."""
     posterior = ability_posterior(problem.data, items, problem.grid)
@@ -99,7 +91,7 @@ def em_step(problem: Problem, items: FloatArray) -> Step:
 
 def run_em(
     problem: Problem, start: FloatArray, *, max_steps: int, tolerance: float, progress: ProgressCallback
-) -> Path:
+) -> Ascent[Step]:
     """Repeat EM steps, with SQUAREM jumps that are kept only when the objective does not fall.
 
     SQUAREM (Varadhan and Roland 2008, scheme S3): after two steps x0, x1, x2 with r = x1 - x0 and
@@ -117,15 +109,15 @@ def run_em(
             break
         history.append(second.objective)
         if second.change <= tolerance:
-            return Path(second, history, converged=True)
+            return Ascent(second, history, converged=True)
         third: Step | None = em_step(problem, _jump(first, second, keeps_positive=isinstance(problem.prior, ItemPrior)))
         if third is None or not third.objective >= second.objective - _slack(second.objective):
             third = _next_step(problem, second)
         if third is None:
-            return Path(second, history, converged=False)
+            return Ascent(second, history, converged=False)
         history.append(third.objective)
         first = third
-    return Path(first, history, first.change <= tolerance)
+    return Ascent(first, history, first.change <= tolerance)
 
 
 def _next_step(problem: Problem, previous: Step) -> Step | None:

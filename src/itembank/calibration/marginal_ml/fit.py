@@ -1,13 +1,12 @@
 """Marginal maximum likelihood of item parameters: EM with quadrature (Bock and Aitkin 1981)."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
-from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em, start_items
+from itembank.calibration.fits import Ascent, Fit, FitData
+from itembank.calibration.marginal_ml.em import Problem, Step, em_step, run_em, start_items
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.posterior import (
@@ -23,14 +22,6 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.progress import ProgressCallback, silent
 
 
-class Fitted(NamedTuple):
-    """A problem, how it was solved, and the posterior sd of the sharpest ability."""
-
-    problem: Problem
-    path: Path
-    sharpest: float
-
-
 def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> Fit:
     """Fit item parameters with abilities integrated out over N(0, I), then score the models.
 
@@ -42,22 +33,21 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     ParameterError
         When `n_quadrature` is given and far too coarse for the posteriors of ability.
     """
-    fitted = fit_items(data, spec, progress=progress)
-    step = fitted.path.last
-    items, posterior = step.items, step.posterior
-    covariance, how = item_covariances(fitted.problem, step)
+    problem, path = fit_items(data, spec, progress=progress)
+    items, posterior = path.end.items, path.end.posterior
+    covariance, how = item_covariances(problem, path.end)
     oriented = standardise(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance)
     return Fit(
         **oriented._asdict(),
         prior=AbilityPrior.standard(1),
-        converged=fitted.path.converged,
-        n_iterations=len(fitted.path.history),
-        message=_message(fitted, spec, how),
-        history=np.asarray(fitted.path.history),
+        converged=path.converged,
+        n_iterations=len(path.history),
+        message=_message(problem, path, spec, how),
+        history=np.asarray(path.history),
     )
 
 
-def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> Fitted:
+def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> tuple[Problem, Ascent[Step]]:
     """Find the item parameters, on nodes fine enough for the data."""
     grid = adaptive_grid(1.0, 5.0, bounds=spec.bounds)
     if spec.n_quadrature != "auto":
@@ -72,10 +62,10 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
     path = run_em(problem, items, max_steps=n_warm_up, tolerance=spec.tolerance, progress=silent)
     if isinstance(prior, RelativeItemPrior):
         # the line of the intercepts, on a scale at which abilities have mean 0 and variance 1
-        posterior = path.last.posterior
-        items = rescale(path.last.items, *best_scale(posterior.mean, posterior.covariance, path.last.items, None))
+        posterior = path.end.posterior
+        items = rescale(path.end.items, *best_scale(posterior.mean, posterior.covariance, path.end.items, None))
         problem = replace(problem, prior=with_line(prior, items, has_common_slope=has_common_slope))
-        path = Path(em_step(problem, items), [], converged=False)
+        path = Ascent(em_step(problem, items), [], converged=False)
     if spec.n_quadrature == "auto":
         return _on_adaptive_nodes(problem, path, spec, progress)
     sharpest, refused_spacing = _sharpest(problem, path), 4.0
@@ -85,11 +75,13 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
             f"{grid.spacing:.3g} (n_quadrature={spec.n_quadrature}, bounds={spec.bounds}) for a posterior sd of "
             f"{sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
-    path = run_em(problem, path.last.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
-    return Fitted(problem, path, _sharpest(problem, path))
+    path = run_em(problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
+    return problem, path
 
 
-def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
+def _on_adaptive_nodes(
+    problem: Problem, path: Ascent[Step], spec: MarginalML, progress: ProgressCallback
+) -> tuple[Problem, Ascent[Step]]:
     """Solve, and go on from the solution with finer nodes while it is sharper than the nodes resolve."""
     n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
     # Grids tried; the first was fine enough in simulations. Each fit goes on from the last, so that more cost little.
@@ -100,21 +92,21 @@ def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress:
         grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
         problem = replace(problem, grid=grid)
         path = run_em(
-            problem, path.last.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
+            problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
         )
         if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
             break
-    return Fitted(problem, path, _sharpest(problem, path))
+    return problem, path
 
 
-def _sharpest(problem: Problem, path: Path) -> float:
+def _sharpest(problem: Problem, path: Ascent[Step]) -> float:
     """Posterior sd of the sharpest ability."""
-    return sharpest_sd(path.last.items, path.last.posterior.mean, problem.data.n_trials)
+    return sharpest_sd(path.end.items, path.end.posterior.mean, problem.data.n_trials)
 
 
-def _steepest(path: Path) -> float:
+def _steepest(path: Ascent[Step]) -> float:
     """Largest absolute loading."""
-    return float(np.abs(path.last.items[:, :-1]).max())
+    return float(np.abs(path.end.items[:, :-1]).max())
 
 
 def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | RelativeItemPrior | None:
@@ -128,10 +120,10 @@ def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | Relativ
     return RelativeItemPrior()
 
 
-def _message(fitted: Fitted, spec: MarginalML, how: str) -> str:
+def _message(problem: Problem, path: Ascent[Step], spec: MarginalML, how: str) -> str:
     """Say how the fit ended, and what to do where it did not end well."""
-    problem, path, sharpest = fitted
-    parts = [f"largest change of an item {path.last.change:.2g} standard errors after {len(path.history)} steps"]
+    sharpest = _sharpest(problem, path)
+    parts = [f"largest change of an item {path.end.change:.2g} standard errors after {len(path.history)} steps"]
     if not path.converged:
         advice = "Raise max_iterations, or set an item prior"
         if len(path.history) < spec.max_iterations:

@@ -23,18 +23,18 @@ bound would fall (O'Donoghue & Candes 2015), needs about the square root of the 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from itembank.calibration.fits import LEAST, MOST
+from itembank.calibration.fits import LEAST, MOST, Ascent
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Blocks, ResponseBlocks
 from itembank.calibration.variational.passes import (
-    AbilityStatistics,
     CellRule,
     CrossTerms,
-    ItemStatistics,
+    Statistics,
     ability_statistics,
     constants_of,
     extended,
@@ -58,14 +58,11 @@ MAX_HALVINGS = 6
 """A step of an item or of the abilities is a 64th at least. With 2 to 10 halvings simulated fits end alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ascent:
+class Reached(NamedTuple):
     """Where an ascent ended."""
 
     posterior: Posterior
     rule: CellRule  # With the precisions learned on the way
-    history: list[float]  # The bound before every sweep and at the end
-    converged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,7 @@ def ascend(
     progress: ProgressCallback,
     precision_of_group: IntArray | None = None,
     is_rough: bool = False,
-) -> Ascent:
+) -> Ascent[Reached]:
     """Sweep until the bound rises, twice in turn or on the mean of a few sweeps, by less than `tolerance` of its size.
 
     The items' parameters must have settled, too (see `has_settled`), unless a rough answer will do, for which the mean
@@ -181,7 +178,7 @@ def ascend(
                 before, posterior, momentum = posterior, candidate, carried
                 break
         else:  # nothing rises: the bound is at its maximum, to rounding
-            return Ascent(posterior, rule, history, converged=is_rough or has_settled(before, posterior))
+            return Ascent(Reached(posterior, rule), history, converged=is_rough or has_settled(before, posterior))
         if precision_of_group is not None:
             rule, statistics = _with_learned_precision(blocks, posterior, rule, statistics, precision_of_group)
             bound = _bound(statistics, posterior, rule)
@@ -197,7 +194,7 @@ def ascend(
             is_slow = sweep >= window and rises.mean() < tolerance
             is_steady = not is_rough and rises[-steady:].max() < tolerance
             if (is_slow or is_steady) and (is_rough or has_settled(before, posterior)):
-                return Ascent(posterior, rule, history, converged=True)
+                return Ascent(Reached(posterior, rule), history, converged=True)
         if sweep == max_sweeps:
             break
         is_coupled = sweep >= plain_sweeps and not posterior.has_common_slope and blocks.may_couple
@@ -208,7 +205,7 @@ def ascend(
         if of_abilities.cross is not None:
             bold = coupled_step(swept, of_abilities, of_abilities.cross, bold.abilities_spread)
         candidates = _candidates(swept, of_abilities, bold, momentum)
-    return Ascent(posterior, rule, history, converged=False)
+    return Ascent(Reached(posterior, rule), history, converged=False)
 
 
 def has_settled(before: Posterior, after: Posterior) -> bool:
@@ -220,7 +217,7 @@ def has_settled(before: Posterior, after: Posterior) -> bool:
     return bool(np.all((after.item_mean - before.item_mean) ** 2 <= variance))
 
 
-def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
+def _bound(statistics: Statistics, posterior: Posterior, rule: CellRule) -> float:
     """Return the bound on the log evidence, with the log density of the precisions."""
     bound = float(statistics.likelihood.sum()) - divergence(posterior)
     return bound + log_prior(rule.precision) if isinstance(rule, BetaRule | BetaBinomialRule) else bound
@@ -230,9 +227,9 @@ def _with_learned_precision(
     blocks: ResponseBlocks,
     posterior: Posterior,
     rule: CellRule,
-    statistics: ItemStatistics,
+    statistics: Statistics,
     precision_of_group: IntArray,
-) -> tuple[CellRule, ItemStatistics]:
+) -> tuple[CellRule, Statistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
     if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
         return rule, statistics
@@ -254,7 +251,7 @@ def _with_learned_precision(
 
 
 def _candidates(
-    swept: Posterior, statistics: AbilityStatistics, bold: Posterior, momentum: Momentum
+    swept: Posterior, statistics: Statistics, bold: Posterior, momentum: Momentum
 ) -> Iterator[tuple[Posterior, Momentum]]:
     """Give where to go next, from bold to timid, each with the momentum it leaves."""
     bold = rescale(with_positive_slopes(bold))
@@ -268,12 +265,12 @@ def _candidates(
 def improve_items(
     blocks: ResponseBlocks,
     posterior: Posterior,
-    before: ItemStatistics,
+    before: Statistics,
     steps: FloatArray,
     *,
     rule: CellRule,
     with_cross: bool = False,
-) -> tuple[Posterior, AbilityStatistics, FloatArray]:
+) -> tuple[Posterior, Statistics, FloatArray]:
     """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs.
 
     Returns the posterior, what the update of its abilities needs, and each item's next step, (n_items,).
@@ -300,7 +297,7 @@ def improve_items(
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
     if after.cross is not None and right.cross is not None:
         after.cross.curvature[fell], after.cross.residual[fell] = right.cross
-    corrected = AbilityStatistics(
+    corrected = Statistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
         np.where(fell, before.likelihood, after.likelihood),
@@ -311,7 +308,7 @@ def improve_items(
 
 def coupled_step(
     posterior: Posterior,
-    statistics: AbilityStatistics,
+    statistics: Statistics,
     cross: CrossTerms,
     spread: Covariances,  # Of the abilities by these statistics, which have a closed form
     *,

@@ -1,6 +1,6 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import digamma, expit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.fits import START_PRECISION, Fit, FitData
+from itembank.calibration.fits import START_PRECISION, Ascent, Fit, FitData, Point
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
-from itembank.calibration.start import ROUGH_TOLERANCE, End, advice, better_start, start_values
-from itembank.calibration.variational.ascent import Ascent, ascend
+from itembank.calibration.start import ROUGH_TOLERANCE, advice, better_start, start_values
+from itembank.calibration.variational.ascent import Reached, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, Table, make_table
 from itembank.calibration.variational.blocks import (
@@ -39,20 +39,22 @@ FIRST_SWEEPS = 5
 with an ascent until that bound hardly rises."""
 
 
-def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> tuple[Ascent, bool]:
+def from_nothing(
+    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule
+) -> tuple[Ascent[Reached], bool]:
     """Go part of the way from the better of two starts, or a few sweeps from the only one; see `better_start`."""
     climb = partial(_part_of_the_way, blocks, data, spec, rule, max_sweeps=spec.max_iterations)
     few = partial(climb, max_sweeps=min(FIRST_SWEEPS, spec.max_iterations))
 
-    def end(ascent: Ascent) -> End:
-        return End(ascent.posterior.item_mean, ascent.posterior.ability_mean, ascent.history[-1])
+    def point_of(reached: Reached) -> Point:
+        return Point(reached.posterior.item_mean, reached.posterior.ability_mean)
 
-    return better_start(climb, end, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
+    return better_start(climb, point_of, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
 
 
 def _part_of_the_way(
     blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray, *, max_sweeps: int
-) -> Ascent:
+) -> Ascent[Reached]:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
     # Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same.
     start_variance = 0.1
@@ -79,8 +81,6 @@ def _part_of_the_way(
 
 MOST_SDS = 5.0
 """Distance from its expectation at which a logit counts as outlying."""
-NODES_PER_UNIT = 32
-"""The nearest of them is near enough: limits may be off by 1 % of a standard deviation."""
 
 
 def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> tuple[Blocks, int]:
@@ -168,16 +168,6 @@ LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The rules for the log-likelihood of a cell at the start and at the end."""
-
-    rough: CellRule
-    final: CellRule
-    # (n_groups,): Which precision each group of items has, where these are learned.
-    precision_of_group: IntArray | None = None
-
-
 def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallback) -> Fit:
     """Fit item parameters and abilities by variational Bayes.
 
@@ -193,8 +183,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
         `history` is the bound on the log evidence of all responses; in float64 it never falls.
     """
     if data.family not in WITH_PRECISION:
-        rules = Rules(jaakkola_jordan, normal_expectation)
-        return _fit_in_order(data, spec, rules, progress)
+        return _fit_in_order(data, spec, normal_expectation, None, progress)
     group, precision_of_group = table_groups(data)
     order = np.argsort(group, kind="stable")
     if np.any(np.diff(order) < 0):
@@ -214,8 +203,8 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
         rule = BetaRule(tables, is_narrow=data.responses.size > LARGE)
     else:
         rule = BetaBinomialRule(np.full(lower.shape, precision), lower)
-    rules = Rules(rule, rule, precision_of_group if isinstance(spec.precision, str) else None)
-    fit, back = _fit_in_order(data, spec, rules, progress), np.argsort(order, kind="stable")
+    learned = precision_of_group if isinstance(spec.precision, str) else None
+    fit, back = _fit_in_order(data, spec, rule, learned, progress), np.argsort(order, kind="stable")
     return replace(
         fit,
         loadings=fit.loadings[back],
@@ -226,25 +215,42 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     )
 
 
-def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
+def _rough(rule: CellRule) -> CellRule:
+    """Return the rule of the first sweeps of an ascent by a rule."""
+    return rule if isinstance(rule, BetaRule | BetaBinomialRule) else jaakkola_jordan
+
+
+def _fit_in_order(
+    data: FitData,
+    spec: Variational,
+    rule: CellRule,
+    learned: IntArray | None,  # (n_groups,): Which precision each group of items has, where these are learned
+    progress: ProgressCallback,
+) -> Fit:
     """Fit items that are in the order of their precisions."""
     is_single = _is_single(data, spec)
     if data.columns is not None:
         dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
         uncopied = UncopiedBlocks(data.responses, data.columns, data.lower_asymptote, dtype)
-        return _fit_some_first(data, uncopied, spec, rules, progress)
+        return _fit_some_first(data, uncopied, spec, rule, learned, progress=progress)
     blocks = make_blocks(data, single_precision=is_single)
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
-        return _fit_some_first(data, blocks, spec, rules, progress)
-    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
-    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+        return _fit_some_first(data, blocks, spec, rule, learned, progress=progress)
+    rough, is_determined = from_nothing(blocks, data, spec, _rough(rule))
+    ascent = _to_the_end(blocks, Reached(rough.end.posterior, rule), spec, learned, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
-    return _finished(blocks, ascent, history, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+    return _finished(blocks, ascent, history, spec, learned, n_sweeps=len(history), is_determined=is_determined)
 
 
 def _fit_some_first(
-    data: FitData, blocks: ResponseBlocks, spec: Variational, rules: Rules, progress: ProgressCallback
+    data: FitData,
+    blocks: ResponseBlocks,
+    spec: Variational,
+    rule: CellRule,
+    learned: IntArray | None,  # As of `_fit_in_order`
+    *,
+    progress: ProgressCallback,
 ) -> Fit:
     """Fit some items, then all of them from the abilities found."""
     size = SUBSET_SIZE
@@ -257,16 +263,16 @@ def _fit_some_first(
     if some.columns is not None:
         some = some.copied()
         of_some = make_blocks(some, single_precision=_is_single(data, spec))
-    rough, is_determined = from_nothing(of_some, some, spec, rules.rough)
+    rough, is_determined = from_nothing(of_some, some, spec, _rough(rule))
     name = f"fit {of_some.n_items} items"
-    first = _to_the_end(of_some, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
-    if isinstance(rules.final, BetaRule | BetaBinomialRule):
-        rules = Rules(first.rule, first.rule, rules.precision_of_group)
+    start = Reached(rough.end.posterior, rule)
+    first = _to_the_end(of_some, start, spec, learned, _stage(progress, name, 0.1, 0.5))
     del some, of_some  # room for the sweeps over all items
-    posterior = all_items(blocks, first.posterior, data, rules.rough)
-    ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
+    posterior, rule = first.end
+    start = Reached(all_items(blocks, posterior, data, _rough(rule)), rule)
+    ascent = _to_the_end(blocks, start, spec, learned, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    return _finished(blocks, ascent, ascent.history, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
+    return _finished(blocks, ascent, ascent.history, spec, learned, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
@@ -305,16 +311,19 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
 
 
 def _to_the_end(
-    blocks: ResponseBlocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
-) -> Ascent:
+    blocks: ResponseBlocks,
+    start: Reached,
+    spec: Variational,
+    learned: IntArray | None,
+    progress: ProgressCallback,
+) -> Ascent[Reached]:
     return ascend(
         blocks,
-        start,
-        rules.final,
+        *start,
         tolerance=spec.tolerance,
         max_sweeps=spec.max_iterations,
         progress=progress,
-        precision_of_group=rules.precision_of_group,
+        precision_of_group=learned,
     )
 
 
@@ -325,27 +334,27 @@ def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> 
 
 def _finished(
     blocks: ResponseBlocks,
-    ascent: Ascent,
+    ascent: Ascent[Reached],
     history: list[float],  # Of all ascents so far
     spec: Variational,
-    rules: Rules,
+    learned: IntArray | None,
     *,
     n_sweeps: int,
     is_determined: bool,
 ) -> Fit:
     """Draw outlying probabilities in and go on from there, where precisions are learned; pack the result."""
     n_outlying = 0
-    if isinstance(ascent.rule, BetaRule) and rules.precision_of_group is not None and isinstance(blocks, Blocks):
+    if isinstance(ascent.end.rule, BetaRule) and learned is not None and isinstance(blocks, Blocks):
         given = blocks  # each round draws in anew what was given
         # two rounds, but of many responses: outliers distort the precisions, which the first round corrects
         for _ in range(1 if blocks.n_cells > LARGE else 2):
-            drawn, n_drawn = draw_in(given, ascent.posterior, ascent.rule)
+            drawn, n_drawn = draw_in(given, ascent.end.posterior, ascent.end.rule)
             if n_drawn == n_outlying:
                 break
             blocks, n_outlying = drawn, n_drawn
-            ascent = _to_the_end(blocks, ascent.posterior, spec, replace(rules, final=ascent.rule), silent)
+            ascent = _to_the_end(blocks, ascent.end, spec, learned, silent)
             history = ascent.history
-    posterior = ascent.posterior
+    posterior, rule = ascent.end
     n_sweeps += len(history) if n_outlying else 0
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_sweeps} sweeps"
     if not ascent.converged:
@@ -369,23 +378,23 @@ def _finished(
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),
-        **_precisions(blocks, ascent, rules),
+        **_precisions(blocks, posterior, rule, learned),
     )
 
 
-def _precisions(blocks: ResponseBlocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
+def _precisions(
+    blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, learned: IntArray | None
+) -> dict[str, Any]:
     """Precision of each item, and the standard error of its logarithm where it was learned."""
-    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
+    if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks) or blocks.group is None:
         return {}
-    if blocks.group is None:
-        return {}
-    if rules.precision_of_group is None:
-        return {"precision": ascent.rule.precision[blocks.group]}
+    if learned is None:
+        return {"precision": rule.precision[blocks.group]}
     # Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000.
     last_cells = 20_000_000
     # for once with (nearly) all cells
-    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=last_cells)
-    of_item = rules.precision_of_group[blocks.group]
+    last = learn(blocks, posterior, rule, learned, most_cells=last_cells)
+    of_item = learned[blocks.group]
     return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
 
 

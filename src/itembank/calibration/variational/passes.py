@@ -6,7 +6,6 @@ outer products that the updates need are products with the unique entries of the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,15 +43,6 @@ class Block(NamedTuple):
     likelihood: FloatArray  # (n_block,): Expected log-likelihood of each item's responses
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStatistics:
-    """What the update of the items needs."""
-
-    precision: FloatArray  # (n_items, (n_dims + 1)(n_dims + 2) / 2): ``sum_l w_il E[x_l x_l']``, upper triangle
-    linear: FloatArray  # (n_items, n_dims + 1): ``sum_l (y_il - 1/2 + t_il) E[x_l]``
-    likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
-
-
 class CrossTerms(NamedTuple):
     """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
 
@@ -60,17 +50,20 @@ class CrossTerms(NamedTuple):
     residual: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class AbilityStatistics:
-    """What the update of the abilities needs."""
+class Statistics(NamedTuple):
+    """What the update of the items, or of the abilities, needs."""
 
-    precision: FloatArray  # (n_models, n_dims (n_dims + 1) / 2): ``sum_i w_il E[a_i a_i']``, upper triangle
-    linear: FloatArray  # (n_models, n_dims): ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``
+    # Upper triangles. (n_items, (n_dims + 1)(n_dims + 2) / 2): ``sum_l w_il E[x_l x_l']``, or
+    # (n_models, n_dims (n_dims + 1) / 2): ``sum_i w_il E[a_i a_i']``
+    precision: FloatArray
+    # (n_items, n_dims + 1): ``sum_l (y_il - 1/2 + t_il) E[x_l]``, or
+    # (n_models, n_dims): ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``
+    linear: FloatArray
     likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
     cross: CrossTerms | None = None  # Where a coupled step is to follow
 
 
-def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
+def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Statistics:
     """Go over all responses for the update of the items.
 
     Items do not depend on each other given the abilities: the statistics of some items are those rows of all.
@@ -83,12 +76,12 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
         precision[block.items] = block.curvature @ block.numbers.moment
         linear[block.items] = block.linear @ block.numbers.extended
         likelihood[block.items] = block.likelihood
-    return ItemStatistics(precision, linear, likelihood)
+    return Statistics(precision, linear, likelihood)
 
 
 def ability_statistics(
     blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
-) -> AbilityStatistics:
+) -> Statistics:
     """Go over all responses for the update of the abilities; `with_cross` keeps what a coupled step needs.
 
     The statistics of all items are the sums of those of parts of the items, with each part's likelihood in its place.
@@ -114,7 +107,7 @@ def ability_statistics(
             residual = cross.residual[block.items]
             np.multiply(block.curvature, block.mean, out=residual)
             np.subtract(block.linear, residual, out=residual)
-    return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
+    return Statistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
 
 
 def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
@@ -220,8 +213,3 @@ def slope_pairs(n_dims: int) -> IntArray:
     """Which upper-triangle entries of ``x x'`` do not involve the one, in the order of a triangle of n_dims."""
     rows, columns = triangle(n_dims + 1)
     return np.flatnonzero((rows < n_dims) & (columns < n_dims))
-
-
-def with_one(n_dims: int) -> IntArray:
-    """Which upper-triangle entries of ``x x'`` are the entries of x times its one, in the order of x."""
-    return np.flatnonzero(triangle(n_dims + 1)[1] == n_dims)

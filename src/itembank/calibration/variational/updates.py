@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from itembank.calibration.variational.passes import AbilityStatistics, ItemStatistics
+from itembank.calibration.variational.passes import Statistics
 from itembank.calibration.variational.state import (
     HYPER_MEAN_VARIANCE,
     HYPER_RATE,
@@ -165,7 +165,7 @@ def note_of_least_slopes(posterior: Posterior) -> str:
     )
 
 
-def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatArray) -> Posterior:
+def update_items(posterior: Posterior, statistics: Statistics, step: FloatArray) -> Posterior:
     """Find the normal posterior of every item's (loadings, intercept); `step` is (n_items,) in (0, 1]."""
     prior = posterior.item_prior
     precision = unpack(statistics.precision, posterior.n_dims + 1)
@@ -178,7 +178,7 @@ def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatAr
     return with_positive_slopes(replace(posterior, item_mean=mean, items_spread=spread))
 
 
-def update_abilities(posterior: Posterior, statistics: AbilityStatistics, step: float) -> Posterior:
+def update_abilities(posterior: Posterior, statistics: Statistics, step: float) -> Posterior:
     """Find the normal posterior of every model's ability, under its standard normal prior."""
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     steps = np.full(precision.shape[0], step)

@@ -19,7 +19,7 @@ from itembank.harnesses.inspect.samples import TaskItems, answer_of, answers_of,
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.inspect_samples import Sample
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.sessions.answers import Answer
+from itembank.sessions.events import Answer
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""

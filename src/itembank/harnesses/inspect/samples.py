@@ -28,7 +28,8 @@ from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.sessions.answers import Answer
+from itembank.sessions.answers import answer
+from itembank.sessions.events import Answer, Failed
 from itembank.sessions.pool import SessionPool, excluded_items
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
@@ -143,8 +144,8 @@ def answer_of(item_id: str, epochs: Sequence[Sample], responses: Sequence[float]
     known = [response for response in responses if not math.isnan(response)]
     if not known:
         reasons = sorted({KINDS[one.failure] if one.failure else "no score" for one in epochs})
-        return Answer(item_id, costs=costs, failed=True, reason=", ".join(reasons) or "not run")
-    return Answer(item_id, costs=costs, **counted(known))
+        return Failed(item_id, reason=", ".join(reasons) or "not run", costs=costs)
+    return answer(item_id, costs=costs, **counted(known))
 
 
 def counted(known: Sequence[float]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.answers import tell_all
+from itembank.sessions.asking import Asking
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
@@ -128,7 +129,7 @@ class Feed:
     """
 
     def __init__(
-        self, loaded: _Loaded, session: AdaptiveSession, batch: int, known_now: Callable[[Any], dict[str, float]]
+        self, loaded: _Loaded, session: Asking, batch: int, known_now: Callable[[Any], dict[str, float]]
     ) -> None:
         self._loaded, self._samples = loaded, loaded.samples()
         self._items = {str(sample.id): item_id for item_id, sample in self._samples.items()}
@@ -360,8 +361,7 @@ def gated(
     loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     plan = GatePlan.load(gate).with_errors(errors)
     check_gate(plan, loaded.bank, set(loaded.known.items.values()), is_ignored=ignore_prompts)
-    run: Any = GateRun(plan, model_id=MODEL, bank=loaded.bank)
-    feed = Feed(loaded, run, len(plan.order), difference_now)
+    feed = Feed(loaded, GateRun(plan, model_id=MODEL, bank=loaded.bank), len(plan.order), difference_now)
     return loaded.with_samples(feed.source, {"gate": gate, "trace": feed.trace})
 
 

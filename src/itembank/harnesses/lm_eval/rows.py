@@ -20,7 +20,7 @@ from itembank.readers.matching import in_harness
 from itembank.readers.matrix import to_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.answers import Answer
+from itembank.sessions.events import Answer, Failed, told
 
 Row = dict[str, Any]
 """One sample of the harness: of one document and one filter."""
@@ -206,12 +206,12 @@ def answers_of(responses: ResponseMatrix, costs: Mapping[str, Mapping[str, float
     for position, item in enumerate(responses.items["item_id"]):
         value, own = float(responses.responses[0, position]), costs.get(item, {})
         if value != value:  # noqa: PLR0124 (NaN)
-            yield Answer(item, failed=True, reason=NO_VALUE, costs=own)
+            yield Failed(item, reason=NO_VALUE, costs=own)
         elif trials is None:
-            yield Answer(item, value, costs=own)
+            yield told(item, value, costs=own)
         else:
             n_trials = int(trials[0, position])
-            yield Answer(item, n_correct=round(value * n_trials), n_trials=n_trials, costs=own)
+            yield told(item, None, round(value * n_trials), n_trials, own)
 
 
 def token_costs(lm: Any, samples: list[Row]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from itembank.bank.arguments import GivenBank, as_bank, as_selection
 from itembank.bank.banks import Bank
@@ -33,16 +33,9 @@ from itembank.readers.matching import AUTO
 from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.answers import Answer
+from itembank.sessions.asking import Asking
 from itembank.sessions.estimates import SessionEstimate
-from itembank.sessions.journal import read_journal
-from itembank.sessions.journal_sessions import (
-    extend_session,
-    open_session,
-    settings_of,
-    spec_of_settings,
-    start_session,
-)
+from itembank.sessions.journal_sessions import KeptSession, extend_session, open_session, start_session
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
@@ -104,10 +97,9 @@ class SessionItems(ItemsByAndBy):
 
     def __init__(
         self,
-        session: AdaptiveSession,
+        session: Asking,
         bank: Bank,  # As of `ItemsByAndBy`
         rows: Rows,
-        askable: Sequence[str],
         *,
         batch: int | None = None,
         prompts: BankPrompts | None = None,
@@ -115,7 +107,7 @@ class SessionItems(ItemsByAndBy):
         after_answer: AfterAnswer | None = None,
         least: int = LEAST_BATCH,  # Of the items that are run at once, unless `batch` says how many
     ) -> None:
-        super().__init__(bank, rows, askable, batch=batch, prompts=prompts, match=match)
+        super().__init__(bank, rows, session.askable, batch=batch, prompts=prompts, match=match)
         self.session, self.after_answer, self.least = session, after_answer, least
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
@@ -336,10 +328,10 @@ def session_at(
                     Path(journal).unlink()
                 raise
         return
-    settings = settings_of(read_journal(journal), Path(journal))
-    begun = spec_of_settings(settings)
+    before = KeptSession.read(journal)
+    begun = before.spec
     wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
-    kept = {**begun.to_dict(), "model_id": settings["model_id"]}
+    kept = {**begun.to_dict(), "model_id": before.settings["model_id"]}
     unlike = [name for name, value in wanted.items() if kept[name] != value]
     if unlike and unlike != ["budget"]:
         name = next(name for name in unlike if name != "budget")
@@ -358,24 +350,18 @@ def session_at(
 def run_adaptively(
     launch: Launch,
     bank: Bank,
-    session: AdaptiveSession | GateRun,
+    session: Asking,
     rows: Rows,
     *,
     batch: int | None = None,
     prompts: BankPrompts | None = None,
     match: str = AUTO,
-    after_answer: Callable[[Any, Answer], None] | None = None,
+    after_answer: AfterAnswer | None = None,
 ) -> None:
     """Drive a session to its end, or the stages of a gate to a verdict, inside what `launch` calls."""
-    if isinstance(session, GateRun):
-        askable, least = session.askable, LEAST_BATCH_OF_SELECTIONS
-    else:
-        excluded = set(session.pool.spec.constraints.excluded or ())
-        askable = tuple(item for item in session.pool.item_table["item_id"] if item not in excluded)
-        least = LEAST_BATCH
+    least = LEAST_BATCH_OF_SELECTIONS if isinstance(session, GateRun) else LEAST_BATCH
     hooks = SessionItems(
-        cast("Any", session), bank, rows, askable, batch=batch, prompts=prompts, match=match,
-        after_answer=after_answer, least=least,
-    )  # fmt: skip
+        session, bank, rows, batch=batch, prompts=prompts, match=match, after_answer=after_answer, least=least
+    )
     with hooked(hooks):
         launch()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.sessions.pool import PastPrices
+from itembank.sessions.prices import PastPrices
 
 
 def simulated(rng, *, spread, noise, n_models, n_items=200):
@@ -45,7 +45,7 @@ def test_what_past_models_paid_tells_how_far_levels_and_items_lie_apart():
 def test_before_the_first_answer_a_model_costs_what_is_expected():
     past = PastPrices.of_costs(simulated(np.random.default_rng(1), spread=1.0, noise=1.0, n_models=20))
     none = np.zeros(0, dtype=np.int64)
-    assert past.level(none, np.zeros(0)).value == 1.0
+    assert past.level(none, np.zeros(0))[0] == 1.0
     value, low, high = past.cost_of(past.level(none, np.zeros(0)), np.arange(200))
     assert value == pytest.approx(past.expected.sum())
     assert low < value < high
@@ -54,10 +54,10 @@ def test_before_the_first_answer_a_model_costs_what_is_expected():
 def test_a_level_follows_the_ratio_the_more_the_more_answers_there_are():
     past = PastPrices.of_costs(simulated(np.random.default_rng(2), spread=0.5, noise=1.0, n_models=40))
     levels = [past.level(np.arange(n), 3.0 * past.expected[:n]) for n in (1, 5, 20, 200)]
-    values = [one.value for one in levels]
+    values, variances = zip(*levels, strict=True)
     assert values[0] > 1.0
     assert values[-1] == pytest.approx(3.0, rel=0.05)
-    assert all(one.variance > two.variance for one, two in itertools.pairwise(levels))
+    assert all(one > two for one, two in itertools.pairwise(variances))
 
 
 def test_few_models_and_models_that_cost_alike_leave_room_for_others():
@@ -68,8 +68,8 @@ def test_few_models_and_models_that_cost_alike_leave_room_for_others():
     assert 2.0 * norm.sf(1.0 / np.sqrt([one.spread, one.noise])) == pytest.approx(
         1.0 / 3.0, abs=0.02
     )  # beyond a factor of e
-    free = PastPrices.of_costs(np.ones((10, 5))).level(np.arange(5), np.zeros(5))
-    assert 0.0 < free.value < 0.5
+    free, _ = PastPrices.of_costs(np.ones((10, 5))).level(np.arange(5), np.zeros(5))
+    assert 0.0 < free < 0.5
     holes = np.ones((10, 5))
     holes[:, 2] = np.nan
     holes[:3, 0] = 4.0
