@@ -121,7 +121,7 @@ def test_fractions_are_trials_of_their_own(tmp_path):
 
 def test_the_reward_that_counts_is_named_and_scaled(tmp_path):
     several_kinds = trial(verifier_result={"rewards": {"style": 2.0, "tests": 4.0}})
-    job = write_job(tmp_path / "job", [several_kinds], mean=1.0)
+    job = write_job(tmp_path / "job", [several_kinds], mean=4.0)  # in the units of the reward
     with pytest.raises(DataError, match="has the rewards 'style', 'tests'"):
         read_responses(job)
     with pytest.raises(DataError, match=r"rewards must be from 0 to 1, got 4 for task 't0'.*max_response=4"):

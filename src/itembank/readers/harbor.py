@@ -84,7 +84,7 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
             f"{source}: {n_open} of {len(trials)} trials have not ended, or were cancelled, and count as not run.",
             DataWarning,
         )
-    _compare(groups, values)
+    _compare(groups, values, spec.max_response)
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
         _rows(group, values[key], versions[key[0]].get(key[2]), spec)
@@ -198,10 +198,12 @@ def _versions(job: Path) -> dict[str, str]:
     return {str(one["name"]): str(one["version"]) for one in told if one.get("name") and one.get("version")}
 
 
-def _compare(groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, Sequence[float | None]]) -> None:
+def _compare(
+    groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, Sequence[float | None]], most: float
+) -> None:
     """Say what trials without a verdict change, and warn of means that are not those that the jobs state.
 
-    Harbor's means are over all trials, those without a verdict counting 0.
+    Harbor's means are of rewards up to `most` over all trials, those without a verdict counting 0.
     """
     stated = {job: mapping(mapping(_of_job(job, "result.json").get("stats")).get("evals")) for job, *_ in groups}
     other, silent, kinds = [], [], Counter[str]()
@@ -216,8 +218,8 @@ def _compare(groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, 
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
-        if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] - theirs) > AGREEMENT:
-            other.append(f"{job}: {name} {100.0 * means[0]:.1f}, its trials {100.0 * theirs:.1f}")
+        if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] / most - theirs) > AGREEMENT:
+            other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
     if silent:
         why, wrong = (
             ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
