@@ -170,6 +170,19 @@ def test_one_agent_with_other_arguments_is_refused(tmp_path):
         read_responses(tmp_path)
 
 
+def test_another_job_of_an_agent_is_more_trials_and_a_copy_of_one_is_none(tmp_path):
+    for name in ("a", "b"):
+        write_job(tmp_path / "jobs" / name, several([[1.0, 0.0, 1.0]]))
+    with pytest.raises(DataError, match=r"--repeats|repeats="):
+        read_responses(tmp_path / "jobs")
+    found = read_responses(tmp_path / "jobs", spec=ReadingSpec(repeats="count"))
+    assert (found.n_trials.item(), found.responses.item()) == (6, pytest.approx(2.0 / 3.0))
+    write_job(tmp_path / "backup" / "a", several([[1.0, 0.0, 1.0]]))
+    with pytest.warns(DataWarning, match="repeat an earlier row"):
+        copied = read_responses([tmp_path / "jobs" / "a", tmp_path / "backup" / "a"])
+    assert copied.n_trials.item() == 3
+
+
 def test_the_result_of_the_job_alone_says_where_trials_are(tmp_path):
     job = write_job(tmp_path / "job", [trial()])
     with pytest.raises(DataError, match=r"those of jobs alone\. Give the folder of a job"):

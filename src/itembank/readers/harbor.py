@@ -183,6 +183,7 @@ def _rows(
         ended,
         spec,
         settings={"timeouts": limits or None, "version": version},
+        run=about.job.name,
     )
 
 

@@ -26,7 +26,12 @@ class Trial:
     content: str | None = None  # Digest of the task
 
 
-def records_of_trials(model_id: str, scenario: str | None, trials: Sequence[Trial]) -> Iterator[Record]:
+def records_of_trials(
+    model_id: str,
+    scenario: str | None,
+    trials: Sequence[Trial],
+    run: str = "",  # By which they are told from trials of the same model in another run
+) -> Iterator[Record]:
     """Give records of a long table: trials of a task are counted where every reward is 0 or 1, else each is one."""
     are_counts = all(one.reward in {None, 0.0, 1.0} for one in trials)
     by_item: dict[str, list[Trial]] = {}
@@ -44,7 +49,7 @@ def records_of_trials(model_id: str, scenario: str | None, trials: Sequence[Tria
                 "n_trials": len(known) or None,
                 "n_errors": len(failed),
                 "error": failed[0] if failed else None,
-                "epoch": None if are_counts else f"{group[0].name} {number}".strip(),
+                "epoch": (run or None) if are_counts else f"{run} {group[0].name} {number}".strip(),
                 **{unit: _mean([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
                 "content_hash": group[0].content,
             }
@@ -58,9 +63,10 @@ def rows_of_trials(
     spec: ReadingSpec,
     *,
     settings: Mapping[str, Any],  # How it was asked, as `itembank.responses.prompts` names it
+    run: str = "",
 ) -> ResponseRows:
     """Make rows of the trials of one model at the tasks of one scenario."""
-    records = [*records_of_trials(str(about["model_id"]), spec.scenario or scenario, trials)]
+    records = [*records_of_trials(str(about["model_id"]), spec.scenario or scenario, trials, run)]
     rows, text = rows_of_records(source, records, spec, models=[about]), settings_text(settings)
     return rows if text is None else replace(rows, items=rows.items.with_columns(pl.lit(text).alias(PROMPT_SETTINGS)))
 
