@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import polars as pl
 
-from itembank.errors import DataError, first_few, remedy
+from itembank.errors import DataError, DataWarning, first_few, remedy, warn
 from itembank.readers.json_files import Record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
@@ -87,6 +88,32 @@ def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
             f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. Read such "
             f"results apart, each under a name of its own: {apart}."
         )
+
+
+def tell_of_own_means(
+    what: str,
+    whose: str,  # "Harbor's means count"
+    kinds: Mapping[str, int],  # How many have no verdict, by what they ended in
+    means: Sequence[tuple[str, float, float]],  # Whose it is, the source's own mean, and that of what has a verdict
+    spec: ReadingSpec,
+) -> None:
+    """Warn that a source counts what has no verdict as 0, and name both means; nothing if all have one."""
+    if means and spec.errors != "wrong":
+        why, wrong = ", ".join(f"{n} {one}" for one, n in kinds.items()), remedy("errors='wrong'", "--errors wrong")
+        both = [f"{name} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}" for name, theirs, ours in means]
+        warn(
+            f"{sum(kinds.values())} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
+            f"{first_few(both)}. To count them so: {wrong}.",
+            DataWarning,
+        )
+
+
+def seconds_between(started: Any, finished: Any) -> float | None:
+    """Time from one moment to another, as ISO 8601 writes them; None where it is not told."""
+    try:
+        return (datetime.fromisoformat(finished) - datetime.fromisoformat(started)).total_seconds()
+    except (TypeError, ValueError):
+        return None
 
 
 def _mean(amounts: Sequence[Any]) -> float | None:
