@@ -65,6 +65,14 @@ SOURCES: Mapping[str, Source] = {
         takes=("max_response", "errors"),
         is_told_by_name=False,
     ),
+    "terminal-bench": Source(
+        "results of Terminal-Bench 1",
+        files=("results.json", "*_results.json"),
+        hint="It writes a folder a run into runs/, with results.json.",
+        beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
+        takes=("errors",),
+        is_told_by_name=False,
+    ),
     "lm-eval": Source(
         "logs of lm-evaluation-harness",
         files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),

@@ -63,6 +63,11 @@ class AgentRun:
         """Agent, version and arguments in one text: agents of one name that differ in it are different models."""
         return " ".join(filter(None, (self.agent, self.version, self.arguments)))
 
+    @property
+    def has_patches(self) -> bool:
+        """Whether it tells which instances it left no patch for."""
+        return any(one.is_empty is not None for one in self.attempts.values())
+
     def how_to_grade(self) -> str:
         """Say what makes the report that is missing."""
         return GRADE[self.agent].format(self.file)

@@ -244,7 +244,8 @@ def swe_bench_rows(
         raise DataError(f"{source}: must hold an instance that was graded, got none.")
     for row, told in zip(rows, costs, strict=True):
         row.update({unit: told.get(unit) for unit in COST_COLUMNS if unit in units})
-    _tell_of_rates(found, spec)
+    if spec.errors != "wrong":
+        _tell_of_rates(found)
     table = rows_of_records(source, rows, spec, models=[{"model_id": run.model_id, **run.about} for run in runs])
     if CALLS not in units:
         return table
@@ -288,8 +289,8 @@ def _only_logs(runs: Sequence[SweBenchRun], logs: Sequence[SweBenchRun]) -> list
         if report is None:
             rest.append(log)
             continue
-        resolved, wrong = report.ids(RESOLVED), report.ids(WRONG)
-        differing = (log.ids(RESOLVED) & wrong) | (log.ids(("unresolved_ids",)) & resolved)
+        judged = log.ids((*RESOLVED, "unresolved_ids"))
+        differing = log.ids(RESOLVED) ^ (report.ids(RESOLVED) & judged)
         if differing:
             unlike.append(f"{report.path} on {len(differing)} instances ({shown(sorted(differing))})")
     if unlike:
@@ -309,6 +310,13 @@ def _joined(runs: Sequence[SweBenchRun], agents: Sequence[AgentRun]) -> list[Swe
         own = nearest(by_name.get(run.model_id) or (free if NAMELESS.fullmatch(run.model_id) else []), run.place)
         is_told = run.model_id in by_name or len(own) == 1
         joined.append(_with_agents(run, own) if own and is_told else run)
+    alone = [run.model_id for run in joined if run.is_logs and not any(one.has_patches for one in run.agents)]
+    if alone:
+        warn(
+            "logs tell nothing of empty patches, which are wrong and leave no log, and rates are too high without: "
+            f"{shown(alone)}. Give SWE-bench's report, or the predictions (preds.json), as well.",
+            DataWarning,
+        )
     used = {id(one) for run in joined for one in run.agents}
     unused = [one for one in agents if id(one) not in used]
     if unused and runs:
@@ -440,7 +448,7 @@ def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, Outcome]:
     return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
 
 
-def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]], spec: ReadingSpec) -> None:
+def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]]) -> None:
     """Name SWE-bench's own rates beside ours where lost answers make them differ."""
     rates, kinds = [], Counter[str]()
     for run, outcomes in found:
@@ -448,7 +456,7 @@ def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]], s
         kinds.update(KINDS[error_kind(error)] for _, error in outcomes.values() if error)
         if len(known) < len(outcomes):
             rates.append((run.model_id, sum(known) / len(outcomes), sum(known) / max(len(known), 1)))
-    tell_of_own_means("instances", "SWE-bench's rate counts", kinds, rates, spec)
+    tell_of_own_means("instances", "SWE-bench's rate counts", kinds, rates)
 
 
 def swe_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:

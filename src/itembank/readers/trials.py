@@ -1,5 +1,6 @@
 """Trials of agents: several at a task, some without a verdict, each with what it cost."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -93,16 +94,18 @@ def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
 def tell_of_own_means(
     what: str,
     whose: str,  # "Harbor's means count"
-    kinds: Mapping[str, int],  # How many have no verdict, by what they ended in
+    kinds: Counter[str],  # How many have no verdict, by what they ended in
     means: Sequence[tuple[str, float, float]],  # Whose it is, the source's own mean, and that of what has a verdict
-    spec: ReadingSpec,
 ) -> None:
     """Warn that a source counts what has no verdict as 0, and name both means; nothing if all have one."""
-    if means and spec.errors != "wrong":
-        why, wrong = ", ".join(f"{n} {one}" for one, n in kinds.items()), remedy("errors='wrong'", "--errors wrong")
+    if means:
+        why, wrong = (
+            ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
+            remedy("errors='wrong'", "--errors wrong"),
+        )
         both = [f"{name} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}" for name, theirs, ours in means]
         warn(
-            f"{sum(kinds.values())} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
+            f"{kinds.total()} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
             f"{first_few(both)}. To count them so: {wrong}.",
             DataWarning,
         )
