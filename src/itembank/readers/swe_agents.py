@@ -14,6 +14,8 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.files.documents import read_json
 from itembank.readers.json_files import Record, each_record, mapping
+from itembank.readers.reading_specs import COST_COLUMNS
+from itembank.readers.trials import mean_cost
 from itembank.responses.prompts import entries_text
 
 CALLS = "calls"
@@ -105,12 +107,9 @@ def nearest(runs: Sequence[AgentRun], place: Path) -> list[AgentRun]:
 
 def costs_of(runs: Sequence[AgentRun], instance: str) -> dict[str, float]:
     """Return the mean cost of some runs at an instance, by unit, as far as it is told."""
-    told: dict[str, list[float]] = {}
-    for run in runs:
-        for unit, value in run.attempts[instance].costs.items() if instance in run.attempts else ():
-            if isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value < float("inf"):
-                told.setdefault(unit, []).append(float(value))
-    return {unit: sum(values) / len(values) for unit, values in told.items()}
+    told = [run.attempts[instance].costs for run in runs if instance in run.attempts]
+    means = {unit: mean_cost([one.get(unit) for one in told]) for unit in (*COST_COLUMNS, CALLS)}
+    return {unit: value for unit, value in means.items() if value is not None}
 
 
 def broke_on(runs: Sequence[AgentRun], instance: str) -> str:

@@ -1,5 +1,6 @@
 """Trials of agents: several at a task, some without a verdict, each with what it cost."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ def records_of_trials(
                 "n_errors": len(failed),
                 "error": failed[0] if failed else None,
                 "epoch": (run or None) if are_counts else f"{run} {group[0].name} {number}".strip(),
-                **{unit: _mean([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
+                **{unit: mean_cost([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
                 "content_hash": group[0].content,
             }
 
@@ -119,6 +120,8 @@ def seconds_between(started: Any, finished: Any) -> float | None:
         return None
 
 
-def _mean(amounts: Sequence[Any]) -> float | None:
+def mean_cost(amounts: Sequence[Any]) -> float | None:
+    """Average what is known of some costs; what is no number, infinite or below 0 is not known."""
     known = [float(one) for one in amounts if isinstance(one, int | float) and not isinstance(one, bool)]
+    known = [one for one in known if 0.0 <= one < math.inf]
     return sum(known) / len(known) if known else None
