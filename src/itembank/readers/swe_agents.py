@@ -6,6 +6,7 @@ None of them holds a verdict, which reports of SWE-bench have: `itembank.readers
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ class AgentRun:
 
     def how_to_grade(self) -> str:
         """Say what makes the report that is missing."""
-        return GRADE[self.agent].format(self.file)
+        return GRADE[self.agent].format(shlex.quote(str(self.file)))
 
 
 def is_predictions(record: Any) -> bool:

@@ -285,7 +285,7 @@ def _only_logs(runs: Sequence[SweBenchRun], logs: Sequence[SweBenchRun]) -> list
     rest, unlike = [], []
     for log in logs:
         of_same = (run for run in runs if run.model_id == log.model_id)
-        report = next((run for run in of_same if run.run_id == log.run_id or not run.run_id), None)
+        report = next((run for run in of_same if run.run_id == log.run_id or _is_moved(run, log)), None)
         if report is None:
             rest.append(log)
             continue
@@ -296,6 +296,11 @@ def _only_logs(runs: Sequence[SweBenchRun], logs: Sequence[SweBenchRun]) -> list
     if unlike:
         warn(f"reports count, and say otherwise than the logs of the same run: {first_few(unlike)}.", DataWarning)
     return rest
+
+
+def _is_moved(report: SweBenchRun, log: SweBenchRun) -> bool:
+    """Whether a report that tells no run was made where the run was."""
+    return not report.run_id and report.place == log.place
 
 
 def _joined(runs: Sequence[SweBenchRun], agents: Sequence[AgentRun]) -> list[SweBenchRun]:
@@ -454,8 +459,8 @@ def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]]) -
     for run, outcomes in found:
         known = [value for value, _ in outcomes.values() if value is not None]
         kinds.update(KINDS[error_kind(error)] for _, error in outcomes.values() if error)
-        if len(known) < len(outcomes):
-            rates.append((run.model_id, sum(known) / len(outcomes), sum(known) / max(len(known), 1)))
+        if 0 < len(known) < len(outcomes):
+            rates.append((run.model_id, sum(known) / len(outcomes), sum(known) / len(known)))
     tell_of_own_means("instances", "SWE-bench's rate counts", kinds, rates)
 
 

@@ -109,11 +109,13 @@ def _runs(paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback) 
         try:
             record = mapping(read_json(path))
         except (DataError, OSError) as error:
-            if is_trial or path in paths or (place / METADATA).is_file():  # else it is another program's
+            record = {}
+            if path in paths or (place / METADATA).is_file():  # else it is another program's
                 broken[place] = str(error)
-            record = {"task_id": task.name, "is_resolved": None, "failure_mode": "unreadable"} if is_trial else {}
         if not is_terminal_bench(record):
-            continue
+            if not is_trial:
+                continue
+            record = {"task_id": task.name, "is_resolved": None, "failure_mode": "no result that can be read"}
         run = runs.setdefault(place, _Run(place, _beside(place, METADATA), _beside(place, "tb.lock")))
         run.stated = record.get("accuracy", run.stated)
         for one in [record] if _is_trial(record) else map(mapping, record["results"]):
@@ -204,8 +206,8 @@ def _compare(models: Mapping[str, Sequence[_Run]], spec: ReadingSpec) -> None:
         known = [one.reward for one in trials if one.reward is not None]
         lost = (record for record, one in zip(records, trials, strict=True) if one.reward is None)
         kinds.update(str(one.get("failure_mode") or "no verdict") for one in lost)
-        if len(known) < len(trials):
-            means.append((model, sum(known) / len(trials), sum(known) / max(len(known), 1)))
+        if 0 < len(known) < len(trials):
+            means.append((model, sum(known) / len(trials), sum(known) / len(known)))
         for run in runs:
             own = sum(one.get("is_resolved") is True for one in run.trials.values()) / len(run.trials)
             if isinstance(run.stated, int | float) and abs(run.stated - own) > AGREEMENT:
