@@ -25,6 +25,7 @@ from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import Trial, check_agents, rows_of_trials, seconds_between, tell_of_own_means
 from itembank.responses.prompts import entries_text
 
+UNREADABLE = "no result that can be read"
 NOT_TRIED = "agent_installation_failed"
 """How a trial fails that says nothing of the agent, though its tests ran."""
 KIND = {"parse_error": "judge"}
@@ -51,6 +52,11 @@ class _Run:
     lock: Record = field(default_factory=dict)
     stated: Any = None  # Its accuracy
     trials: dict[str, Record] = field(default_factory=dict)
+
+    def contradicts(self, name: str, record: Record) -> bool:
+        """Whether a trial that is known has another verdict in this record."""
+        known = self.trials.get(name, record)
+        return known.get("is_resolved") != record.get("is_resolved") and record.get("failure_mode") != UNREADABLE
 
 
 def is_terminal_bench(record: Record) -> bool:
@@ -102,10 +108,7 @@ def _runs(paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback) 
     files = own_files(paths, "terminal-bench", spec)
     for number, path in enumerate(sorted(files, key=lambda one: len(one.parts))):  # those of whole runs first
         progress(f"reading files ({path.name})", number / len(files))
-        trial, task, place, *_ = path.absolute().parents
-        is_trial = trial.name.startswith(f"{task.name}.")
-        if not is_trial:
-            place = trial if path.name == "results.json" else path.absolute()
+        place, task, trial = _place(path)
         try:
             record = mapping(read_json(path))
         except (DataError, OSError) as error:
@@ -113,28 +116,41 @@ def _runs(paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback) 
             if path in paths or (place / METADATA).is_file():  # else it is another program's
                 broken[place] = str(error)
         if not is_terminal_bench(record):
-            if not is_trial:
+            if not trial:
                 continue
-            record = {"task_id": task.name, "is_resolved": None, "failure_mode": "no result that can be read"}
+            record = {"task_id": task, "is_resolved": None, "failure_mode": UNREADABLE}
         run = runs.setdefault(place, _Run(place, _beside(place, METADATA), _beside(place, "tb.lock")))
         run.stated = record.get("accuracy", run.stated)
-        for one in [record] if _is_trial(record) else map(mapping, record["results"]):
-            name = str(one.get("trial_name") or (trial.name if is_trial else one.get("task_id")))
-            known, copy = run.trials.get(name), str(one.get("id") or f"{place} {name}")
-            if (
-                known is not None
-                and path.absolute() not in broken
-                and known.get("is_resolved") != one.get("is_resolved")
-            ):
-                unlike.append(str(path))
-            elif one.get("task_id") and known is None and copy not in seen:
-                run.trials[name] = one
+        if any(run.contradicts(name, one) for name, one in _trials(record, trial)):
+            unlike.append(str(path))
+        for name, one in _trials(record, trial):
+            copy = str(one.get("id") or f"{place} {name}")
+            if copy not in seen:
+                run.trials.setdefault(name, one)
                 seen.add(copy)
     whole = [run for run in runs.values() if run.trials]
     refuse_or_leave_out([why for place, why in broken.items() if place not in runs], spec, has_rest=bool(whole))
     if unlike:
         warn(f"trials count as the file of their run has them, and say otherwise in {first_few(unlike)}.", DataWarning)
     return whole
+
+
+def _place(path: Path) -> tuple[Path, str, str]:
+    """Return the folder of the run that a file belongs to, and the names of its task and trial where it is of one trial."""
+    whole = path.absolute()
+    trial, task, run, *_ = *whole.parents, whole, whole, whole
+    if trial.name.startswith(f"{task.name}."):
+        return run, task.name, trial.name
+    return trial if path.name == "results.json" else whole, "", ""
+
+
+def _trials(record: Record, trial: str) -> list[tuple[str, Record]]:
+    """Trials of a file by their names; `trial` is that of the folder, where there is one of one trial."""
+    found = [record] if _is_trial(record) else [one for one in map(mapping, record["results"]) if one.get("task_id")]
+    return [
+        (str(one.get("trial_name") or trial or one.get("id") or f"{one['task_id']} {number}"), one)
+        for number, one in enumerate(found)
+    ]
 
 
 def _beside(place: Path, name: str) -> Record:
