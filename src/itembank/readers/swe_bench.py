@@ -106,7 +106,7 @@ class SweBenchRun:
     def place(self) -> Path:
         """Folder in which the harness was run, as far as the layout tells."""
         folder = self.path.absolute()
-        return folder.parents[3] if self.is_logs and _is_run(folder) else folder.parent
+        return folder.parent.parent.parent.parent if self.is_logs and _is_run(folder) else folder.parent
 
     def ids(self, names: Sequence[str]) -> set[str]:
         """Instances in any of these lists."""
@@ -144,7 +144,8 @@ class _Files:
         """Add a file by its content; one that `is_given` must be of some use."""
         try:
             record = first_record(path) if path.suffix == ".jsonl" else {}
-            record = read_json(path) if path.suffix == ".json" and not path.name.endswith(TRAJECTORY) else record
+            if path.suffix == ".json" and not path.name.endswith(TRAJECTORY):
+                record = mapping(read_json(path))
         except (DataError, OSError):
             if is_given and not self._in_logs(path):
                 raise
@@ -163,7 +164,7 @@ class _Files:
 
     @staticmethod
     def _in_logs(path: Path) -> bool:
-        return path.name in IN_LOGS and _is_run(path.absolute().parents[1])
+        return path.name in IN_LOGS and _is_run(path.absolute().parent.parent)
 
 
 def _is_run(folder: Path) -> bool:

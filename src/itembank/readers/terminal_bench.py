@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from itembank.errors import DataError, DataWarning, first_few, warn
@@ -136,7 +137,7 @@ def _runs(paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback) 
 
 
 def _place(path: Path) -> tuple[Path, str, str]:
-    """Return the folder of the run that a file belongs to, and the names of its task and trial where it is of one trial."""
+    """Return the folder of the run that a file belongs to, and its task and trial where it is of one trial."""
     whole = path.absolute()
     trial, task, run, *_ = *whole.parents, whole, whole, whole
     if trial.name.startswith(f"{task.name}."):
@@ -217,13 +218,19 @@ def _compare(models: Mapping[str, Sequence[_Run]], spec: ReadingSpec) -> None:
     """Name Terminal-Bench's own accuracy beside ours, and warn of runs that state another than their trials make."""
     kinds, means, other = Counter[str](), [], []
     for model, runs in models.items():
-        records = [one for run in runs for one in run.trials.values()]
-        trials = [_trial(one) for one in records]
-        known = [one.reward for one in trials if one.reward is not None]
-        lost = (record for record, one in zip(records, trials, strict=True) if one.reward is None)
-        kinds.update(str(one.get("failure_mode") or "no verdict") for one in lost)
-        if 0 < len(known) < len(trials):
-            means.append((model, sum(known) / len(trials), sum(known) / len(known)))
+        by_task: dict[str, list[float]] = {}
+        n_right = n_lost = 0
+        for record in (one for run in runs for one in run.trials.values()):
+            reward = _trial(record).reward
+            n_right += reward == 1.0
+            if reward is None:
+                n_lost += 1
+                kinds[str(record.get("failure_mode") or "no verdict")] += 1
+            else:
+                by_task.setdefault(str(record["task_id"]), []).append(reward)
+        if n_lost and by_task:
+            n_trials = n_lost + sum(map(len, by_task.values()))
+            means.append((model, n_right / n_trials, fmean(map(fmean, by_task.values()))))
         for run in runs:
             own = sum(one.get("is_resolved") is True for one in run.trials.values()) / len(run.trials)
             if isinstance(run.stated, int | float) and abs(run.stated - own) > AGREEMENT:
