@@ -274,7 +274,6 @@ _PLAN = Case(
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",
         ("sizes", "--trials"): "needs to know how much answers vary from run to run",
-        ("floor", "--budget"): "the budget must have a unit",
     },
 )
 
