@@ -6,21 +6,26 @@ Names load on first use, so that ``import itembank`` stays light. `__init__.pyi`
 below.
 """
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import lazy_loader
 
-from itembank import page_pieces as _page_pieces
+from itembank import above as _above
 
 
-def _pieces_of(result: object) -> str | None:
-    """Return the beginning of a result's page: results lie below pages, so that the way there begins here."""
-    from itembank.pages.shown import pieces_of  # noqa: PLC0415 (heavy)
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module that is loaded when it is called first."""
 
-    return pieces_of(result)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return getattr(import_module(f"itembank.{module}"), name)(*arguments, **named)
+
+    return call
 
 
-_page_pieces.pieces_of = _pieces_of
+_above.pieces_of, _above.chart_of = (_later("pages.shown", name) for name in ("pieces_of", "chart_of"))
+_above.save_bank = _later("bank.bank_files", "save_bank")
 _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 

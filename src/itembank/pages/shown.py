@@ -16,11 +16,15 @@ from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
-from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text, heads
+from itembank.pages.bank_precision import precision_chart
+from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.comparison_page import comparison_page
+from itembank.pages.estimates_page import MOST_NAMED
 from itembank.pages.gate_page import gate_page
+from itembank.pages.grammar import PRECISE, intervals, nominal, picture, score, tips
+from itembank.pages.past_models import score_words
 from itembank.pages.render import Page, pieces_html
-from itembank.pages.theme import interval_words, level_words, percent, plural, points
+from itembank.pages.theme import ATYPICAL_WORDS, interval_words, level_words, percent, plural, points
 from itembank.planning.plan import Plan
 from itembank.responses.score_names import without_only_scenario
 from itembank.tabular import few_of_each
@@ -77,6 +81,17 @@ def _pages_of_others() -> Mapping[type, Shown]:
     return {kind: page for entry in entry_points_of("itembank.pages").values() for kind, page in entry.load().items()}
 
 
+def chart_of(result: object) -> Chart:
+    """Return the first chart of a result's page, or say what there is instead."""
+    found = _page_of(result)
+    charts = () if found is None else found.page(result).charts
+    if not charts:
+        frame = " to_polars() has its numbers." * hasattr(result, "to_polars")
+        page = "" if found is None else " show(...) gives its page."
+        raise ParameterError(f"{type(result).__name__} has no figure to plot.{page}{frame}")
+    return charts[0]
+
+
 def pieces_of(result: object) -> str | None:
     """Return what a notebook shows of a result as HTML, or None for a result that has a table only."""
     found = _page_of(result)
@@ -111,8 +126,25 @@ def _estimates(estimates: ScoreEstimates) -> Page:
             Answers(tuple(_answer(row) for row in first)),
             *map(Caution, few_of_each(estimates.notes, is_brief=False)),
         ),
-        (Section("All scores", (table,)),),
+        (Section("All scores", (_scores_chart(estimates), table)),),
     )
+
+
+def _scores_chart(estimates: ScoreEstimates) -> Chart:
+    """Draw the scores of one model, or the main scores of several, the highest first."""
+    rows, at = estimates.main_rows(), "target" if estimates.n_models == 1 else "model_id"
+    rows = sorted(without_only_scenario(rows), key=lambda row: -row["estimate"])  # unknown ones stay where they are
+    is_flagged = dict(zip(estimates.model_ids, estimates.typicality.is_flagged.tolist(), strict=True))
+    columns: dict[str, Any] = {"name": [row[at] for row in rows[:MOST_NAMED]]}
+    columns |= {key: [row[key] for row in rows[:MOST_NAMED]] for key in ("estimate", "low", "high")}
+    data = Data("scores", columns | {"is_flagged": [is_flagged[row["model_id"]] for row in rows[:MOST_NAMED]]})
+    words = score_words(estimates.main_target) if at == "model_id" else "Score"
+    tip = tips(name=words, estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
+    marked = intervals(nominal("name", labelLimit=200, grid=False), score("estimate", words), tip, data=data.name)
+    cut = f" The {MOST_NAMED} highest of {len(rows):,}." if len(rows) > MOST_NAMED else ""
+    hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
+    note = f"Bars: {level_words(estimates.level)} intervals.{hollow}{cut}"
+    return Chart(estimates.sentence, picture(marked, height=22 * len(data)), (data,), estimates.sentence, note=note)
 
 
 def _answer(row: dict[str, Any]) -> Answer:
@@ -137,7 +169,7 @@ def _plan(plan: Plan) -> Page:
     table = Table.of("How precise scores are", "plan", plan.rows(), columns, n_shown=100)
     how = f"By a formula, for questions that are drawn at random from bank {plan.bank_id}."
     said = tuple(Text(str(one)) for one in plan.notes)
-    return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (table,)),))
+    return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (precision_chart(plan), table)),))
 
 
 def _selection(selection: Selection) -> Page:
@@ -172,8 +204,8 @@ def begun(page: Callable[[Any], Page]) -> Shown:
 PAGES: dict[type, Shown] = {
     Bank: Shown(bank_page, bank_summary),
     Selection: Shown(_selection, _selection),
-    Plan: Shown(_plan, _plan),
-    ScoreEstimates: Shown(_estimates, _estimates),
+    Plan: begun(_plan),
+    ScoreEstimates: begun(_estimates),
     Comparison: Shown(comparison_page),
     Gate: begun(gate_page),
     ItemAudit: begun(audit_page),
