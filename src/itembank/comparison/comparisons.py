@@ -280,9 +280,10 @@ class Comparison(Tabular):
         points, low, high = (100.0 * row[name] for name in ("difference", "low", "high"))
         if math.isnan(points + low + high):
             return f"{other} and {one}: the difference of their {target} scores is not known"
-        interval = "exactly, in this run" if low == high else f"{100 * self.level:g} % interval {low:+.1f} to {high:+.1f}"
+        is_exact, level = low == high, f"{100 * self.level:g} %"
+        interval = "exactly, in this run" if is_exact else f"{level} interval {low:+.1f} to {high:+.1f}"
         if low <= 0.0 <= high:
-            no = "No difference" if low == high else "No sure difference"
+            no = "No difference" if is_exact else "No sure difference"
             return f"{no}: {other} less {one} is {points:+.1f} points of the {target} score ({interval})"
         way = "better" if points > 0.0 else "worse"
         return f"{other} is {abs(points):.1f} points {way} than {one}, {target} ({interval})"

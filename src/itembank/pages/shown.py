@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from itembank.auditing.item_audit import ItemAudit
+from itembank.bank.arguments import GivenBank
+from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
@@ -24,9 +27,13 @@ from itembank.pages.gate_page import gate_page
 from itembank.pages.grammar import PRECISE, intervals, nominal, picture, score, tips
 from itembank.pages.past_models import score_words
 from itembank.pages.render import Page, pieces_html
+from itembank.pages.session_page import session_page
 from itembank.pages.theme import ATYPICAL_WORDS, interval_words, level_words, percent, plural, points
 from itembank.planning.plan import Plan
+from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import without_only_scenario
+from itembank.sessions.journal import is_journal
+from itembank.sessions.journal_sessions import bank_of_session, read_session
 from itembank.tabular import few_of_each
 
 
@@ -42,8 +49,9 @@ def show(result: object, *, title: str = "") -> Page:
 
     Parameters
     ----------
-    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, ...
-        What a verb of this library, or of a package that adds pages, returned.
+    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, ..., or path
+        What a verb of this library, or of a package that adds pages, returned. Or where a bank, the journal of a
+        session or a study is; also the name of a bank.
     title : str
         Of the page; what the result is about where it is empty.
 
@@ -62,12 +70,52 @@ def show(result: object, *, title: str = "") -> Page:
     --------
     >>> show(build_bank(responses)).save("bank.html")  # doctest: +SKIP
     """
-    found = _page_of(result)
-    if found is None:
+    if isinstance(result, str | Path):
+        page = page_at(result)
+    elif found := _page_of(result):
+        page = found.page(result)
+    else:
         names = ", ".join(sorted(one.__name__ for one in (*PAGES, *_pages_of_others())))
         raise ParameterError(f"only results that have a page can be shown ({names}), got {type(result).__name__}.")
-    page = found.page(result)
     return replace(page, title=title) if title else page
+
+
+def report(result: object, path: str | Path, *, title: str = "") -> Path:
+    """Write the page of a result as one HTML file that opens anywhere, and return where.
+
+    Parameters
+    ----------
+    result, title
+        As `show` takes them.
+    path : str or Path
+        Ends in .html; in .png, .svg or .pdf for the first chart alone.
+
+    Raises
+    ------
+    ParameterError
+        For something that has no page, or another ending.
+    MissingDependencyError
+        Without what the extra 'report' installs.
+
+    Examples
+    --------
+    >>> report("bank", "bank.html")  # doctest: +SKIP
+    """
+    return show(result, title=title).save(path)
+
+
+def page_at(source: str | Path, *, bank: GivenBank | None = None, progress: ProgressCallback = silent) -> Page:
+    """Return the page of the bank, of the session whose journal it is, or of what installed packages know, at a path.
+
+    `bank` is that of a session, where it is not where the journal says.
+    """
+    path = Path(source)
+    if path.is_file() and is_journal(path):
+        own = bank_of_session(path, bank)
+        return session_page(read_session(path, own, progress=progress), own)
+    others = entry_points_of("itembank.reports").values() if path.is_dir() else ()
+    made: Page | None = next((page for entry in others if (page := entry.load()(path)) is not None), None)
+    return made or bank_page(load_bank(source))
 
 
 def _page_of(result: object) -> Shown | None:
