@@ -9,6 +9,7 @@ from . import pages as pages
 from . import plots as plots
 from . import publishing as publishing
 from . import selectors as selectors
+from .auditing.check import check as check
 from .bank.bank_files import load_bank as load_bank
 from .bank.bank_files import save_bank as save_bank
 from .bank.banks import Bank as Bank
