@@ -19,6 +19,19 @@ MOST_LINES, WIDTH = 20, 100
 """Of what a console shows of an object."""
 SENTENCE = "sentence"
 """Attribute of an object that says in a line or two what it is, in the place of its type and fields."""
+VERBS = ("calibrate", "check", "compare", "estimate", "gate", "info", "plan", "report", "select", "show")
+"""Functions of the package that people look for among the methods of what these take."""
+INSTEAD = {
+    **dict.fromkeys(("save", "to_html"), "ib.report(result, 'page.html')"),
+    **dict.fromkeys(("to_csv", "write_csv"), "to_polars().write_csv(path)"),
+    **dict.fromkeys(("to_parquet", "write_parquet"), "to_polars().write_parquet(path)"),
+    **dict.fromkeys(("df", "to_frame", "to_df", "to_dataframe"), "to_polars() or to_pandas()"),
+    **dict.fromkeys(("ids", "items"), "item_ids"),
+    "to_json": "to_dict() and rows()",
+    "overall": "result['overall']",
+    "summary": "print(result)",
+}
+"""What to write for methods of other libraries that people try first."""
 TELLING = ("notes", "verdicts", "cautions", "hints")
 """Attributes of results, in the order that they are said: notes, or texts."""
 
@@ -105,6 +118,17 @@ class Pictured:
             Without one; the message says what there is instead.
         """
         return above.chart_of(self)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is to be written for an attribute that is not here."""
+            kind = type(self).__name__
+            instead = INSTEAD.get(name, "")
+            if name in VERBS:
+                instead = f"ib.{name}({kind.lower()}, ...): verbs are functions"
+            advice = f". Write {instead}" if instead else ""
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}{advice}", name=name, obj=self)
 
 
 class Compact(Pictured):
