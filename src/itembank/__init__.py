@@ -69,4 +69,5 @@ def _advice(name: str) -> str:
     return f" Write ib.{place}.{name}." if place else did_you_mean(name, __all__)
 
 
-_SPACES = ("banks", "calibrations", "criteria", "diagnostics", "estimators", "pages", "plots", "publishing", "selectors")
+_SPACES = ("banks", "calibrations", "criteria", "diagnostics", "estimators", "plots", "publishing", "selectors")
+"""Packages in which a name is looked for that is not here."""

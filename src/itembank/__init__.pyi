@@ -11,11 +11,10 @@ from . import publishing as publishing
 from . import selectors as selectors
 from .auditing.check import check as check
 from .bank.bank_files import load_bank as load_bank
-from .bank.bank_files import save_bank as save_bank
 from .bank.banks import Bank as Bank
 from .bank.costs import CostUnit as CostUnit
 from .bank.selections import Selection as Selection
-from .calibration.build import build_bank as build_bank
+from .calibration.build import calibrate as calibrate
 from .comparison.compare import compare as compare
 from .comparison.comparison_spec import ComparisonSpec as ComparisonSpec
 from .comparison.comparisons import Comparison as Comparison

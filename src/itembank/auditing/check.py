@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from itembank.auditing.bank_check import BankCheck, check_bank, ran_all_of_a_scenario
 from itembank.auditing.item_audit import ItemAudit, audit_items
 from itembank.auditing.item_drift import ItemDrift, item_drift
@@ -101,9 +99,7 @@ class Checks(Tabular):
         return found
 
 
-def check(
-    source: GivenBank | GivenResponses, responses: GivenResponses | None = None, **choices: Any
-) -> ItemAudit | Checks:
+def check(source: Any, responses: GivenResponses | None = None, **choices: Any) -> ItemAudit | Checks:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
     Parameters
@@ -126,7 +122,7 @@ def check(
     >>> check(bank).flagged  # doctest: +SKIP
     >>> check(bank, "full-runs.parquet").suits  # doctest: +SKIP
     """
-    return audit_items(source, **choices) if responses is None else check_models(source, responses, **choices)
+    return audit_items(source, **choices) if responses is None else check_models(as_bank(source), responses, **choices)
 
 
 def check_models(
@@ -139,7 +135,7 @@ def check_models(
     since: str | None = None,
     sizes: Sequence[int] = (),
     selection: GivenSelection | None = None,
-    rng: np.random.Generator | int | None = 0,
+    rng: int = 0,
     ignore_unknown: bool = False,
     progress: ProgressCallback = silent,
 ) -> Checks:
@@ -206,9 +202,9 @@ def check_models(
 
 def _answers(bank: Bank, responses: GivenResponses) -> tuple[Bank, JournalAnswers, list[str]]:
     """Read results, or the answers of sessions with their order, and the bank with the score these were begun for."""
-    given = [responses] if isinstance(responses, str | Path) else responses
-    is_paths = isinstance(given, list | tuple)
-    journals = [Path(one) for one in given if is_journal(Path(one))] if is_paths else []
+    given: list[Any] = [responses] if isinstance(responses, str | Path) else []
+    given = [*responses] if isinstance(responses, list | tuple) else given
+    journals = [Path(one) for one in given if is_journal(Path(one))]
     if not journals:
         return bank, JournalAnswers(as_new_responses(bank, responses, same_content=False), {}, {}), []
     if len(journals) < len(given):

@@ -97,7 +97,7 @@ KNOWN_PARAMETERS = "known-parameters"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration(Compact):
-    """Result of `calibrate`, for all n_items items of the responses, in their order.
+    """Result of `fit_item_model`, for all n_items items of the responses, in their order.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class Calibration(Compact):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bank(Compact):
-    """A calibrated item bank; make one with `build_bank`, keep it with `save_bank`, get it with `load_bank`.
+    """A calibrated item bank; make one with `calibrate`, keep it with `save`, get it with `load_bank`.
 
     Attributes
     ----------

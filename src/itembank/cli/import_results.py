@@ -31,7 +31,7 @@ FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
 BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
 """Facts on responses without --verbose."""
 FEWEST_MODELS = 3
-"""A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
+"""A calibration refuses fewer (`calibration.fit_item_model`, which takes longer to load than a small import)."""
 
 
 NO_ERRORS = "error"

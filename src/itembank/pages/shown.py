@@ -68,7 +68,7 @@ def show(result: object, *, title: str = "") -> Page:
 
     Examples
     --------
-    >>> show(build_bank(responses)).save("bank.html")  # doctest: +SKIP
+    >>> show(calibrate(responses)).save("bank.html")  # doctest: +SKIP
     """
     if isinstance(result, str | Path):
         page = page_at(result)

@@ -74,8 +74,7 @@ def info(source: GivenBank | GivenResponses) -> Info:
     --------
     >>> info("bank").facts["n_models"]  # doctest: +SKIP
     """
-    is_path = isinstance(source, str | Path)
-    if is_path and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
+    if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
         source = load_bank(source)
     return _of_bank(source) if isinstance(source, Bank) else _of_responses(as_responses(source))
 
