@@ -102,7 +102,7 @@ def compare_command(
     with warnings_as_notes():
         if loaded is None:
             with importing_first(sources):
-                reading = ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts, errors=errors)
+                reading = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
                 given = [read_matrix([path], reading) for path in sources]
             matrix = joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
             compared = partial(ib.compare, matrix)

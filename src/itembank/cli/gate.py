@@ -220,7 +220,6 @@ def read_run(
         return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
         spec = ReadingSpec(
-            empty="drop",
             allow_mixed_prompts=allow_mixed_prompts,
             repeats="count" if repeats else "error",
             errors=errors,

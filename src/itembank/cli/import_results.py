@@ -56,7 +56,7 @@ def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "
 
 Items: TypeAlias = Annotated[Path | None, option("What is known about each item, by item_id.", type=options.FILE)]
 SpecFile: TypeAlias = Annotated[
-    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or empty")
+    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or missing")
 ]
 _field = partial(option, of=ReadingSpec)
 _READING: Choices = {

@@ -207,7 +207,7 @@ def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> Respons
     from itembank.readers.read import read_matrix  # noqa: PLC0415
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
-    spec = ReadingSpec(response="probability", empty="drop", allow_mixed_prompts=True)
+    spec = ReadingSpec(response="probability", allow_mixed_prompts=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the logs have been read, and warned of, before

@@ -35,7 +35,7 @@ def read_new_responses(
     from itembank.readers.read import read_matrix  # noqa: PLC0415
 
     sources = [Path(path) for path in paths]
-    spec = replace(spec or ReadingSpec(), empty="drop")
+    spec = spec or ReadingSpec()
     is_asked = match != matching.AUTO or CONTENT_FIELDS in items_of_bank.columns
     documents = matching.logged_documents(sources, spec, None if is_asked else items_of_bank)
     if match != matching.AUTO and not documents:

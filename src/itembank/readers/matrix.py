@@ -7,7 +7,6 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
-from itembank.numerics.arrays import BoolArray
 from itembank.readers.columns import id_column
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
@@ -20,7 +19,7 @@ from itembank.responses.responses import (
     DEFAULT_SCENARIO,
     ResponseMatrix,
     check_complete,
-    check_have_responses,
+    without_silent,
 )
 
 
@@ -86,8 +85,6 @@ def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _SUFFIX = "\0known"
-_DROP = "empty='drop'"
-_DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
 
 def to_matrix(
@@ -118,16 +115,12 @@ def to_matrix(
         costs=arrays,
         lost=lost_of_cells(rows, cell, shape, spec.repeats),
     ).with_errors(spec.errors or rows.errors)
-    source = rows.source
-    try:
-        if spec.missing == "forbid":
+    if spec.missing == "forbid":
+        try:
             check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)
-        if spec.empty == "error":
-            check_have_responses(*_asked(matrix), matrix.model_ids, matrix.item_ids)
-    except DataError as error:
-        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
-        raise DataError(f"{source}: {error}{advice}") from error
-    return _without_empty(matrix, source) if spec.empty == "drop" else matrix
+        except DataError as error:
+            raise DataError(f"{rows.source}: {error}") from error
+    return matrix
 
 
 def table_of_models(rows: ResponseRows, known: pl.DataFrame | None) -> pl.DataFrame:
@@ -153,14 +146,9 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
     return table.with_columns(pl.col("scenario").fill_null(name))
 
 
-def _asked(matrix: ResponseMatrix) -> tuple[BoolArray, BoolArray]:
-    """Which models have a response, (n_models,), and which items one or an attempt that was lost, (n_items,)."""
-    return np.asarray(matrix.observed.any(axis=1)), np.asarray(matrix.asked.any(axis=0))
-
-
 def warn_of_lost(matrix: ResponseMatrix) -> None:
     """Warn of lost answers that count as missing; `estimate`, `compare` and `gate` say what that does to scores."""
-    if matrix.lost is None or matrix.lost.errors != "missing":
+    if matrix.lost is None or matrix.lost.errors != "missing" or not matrix.lost.n.any():
         return
     by_model = matrix.lost.n.sum(axis=1)
     order = [row for row in np.argsort(-by_model, kind="stable").tolist() if by_model[row]]
@@ -173,18 +161,20 @@ def warn_of_lost(matrix: ResponseMatrix) -> None:
     )
 
 
-def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
-    """Leave out models and items that nobody asked; only models are worth a warning."""
-    has_model, has_item = _asked(matrix)
+def without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
+    """Leave out models that answered nothing, and items that nobody was asked.
+
+    Items whose every answer was lost stay: they count as the responses, or a later verb, say.
+    """
+    has_model, has_item = (np.asarray(told) for told in (matrix.observed.any(axis=1), matrix.asked.any(axis=0)))
+    if not has_model.any():
+        lost = "" if matrix.lost is None else f" Answers were lost: {matrix.lost.in_words}."
+        raise DataError(f"{source}: there must be at least one response, got none.{lost}")
     if has_model.all() and has_item.all():
         return matrix
-    if not has_model.any():
-        raise DataError(f"{source}: there must be at least one response, got none.")
-    names = [matrix.model_ids[row] for row in np.flatnonzero(~has_model).tolist()]
-    if names:
-        message = f"{source}: {len(names)} models without any response are left out: {shown(names)}."
-        warn(message, DataWarning)
-    return matrix.take(models=np.flatnonzero(has_model), items=np.flatnonzero(has_item))
+    if matrix.n_models == 1:  # that it was not asked some items is no news
+        return matrix.take(items=np.flatnonzero(has_item))
+    return without_silent(matrix, has_model, has_item, f"{source}: ")
 
 
 def warn_of_partial_runs(models: pl.DataFrame) -> None:

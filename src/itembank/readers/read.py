@@ -21,6 +21,7 @@ from itembank.readers.matrix import (
     to_matrix,
     warn_of_lost,
     warn_of_partial_runs,
+    without_empty,
 )
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
@@ -149,7 +150,8 @@ def matrix_of_rows(
                     f"{key.removesuffix('_id')}s. Write the ids as text."
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
-        return to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        return without_empty(matrix, rows.source)
 
 
 def paths_of(paths: Paths) -> list[Path]:

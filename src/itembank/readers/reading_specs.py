@@ -17,7 +17,6 @@ FORMATS: tuple[Format, ...] = ("auto", "responses", "long", "wide-models", "wide
 Response = Literal["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]
 Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
-Empty = Literal["error", "drop", "keep"]
 ModelIdFrom = Literal["name", "args", "folder"]
 
 COST_COLUMNS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
@@ -110,8 +109,7 @@ class ReadingSpec:
         Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
         or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
     missing : {'allow', 'forbid'}
-    empty : {'error', 'drop', 'keep'}
-        Models and items without any response.
+        Whether an item may lack the response of a model.
     errors : {'missing', 'wrong', 'bounds'} or None
         What lost answers count as, which ended in an error or are without a response: nothing; wrong answers; or
         nothing, with intervals that hold whichever they are. None: what a response file says, else nothing.
@@ -147,7 +145,6 @@ class ReadingSpec:
     allow_mixed_prompts: bool = False
     repeats: Repeats = "error"
     missing: Missing = "allow"
-    empty: Empty = "error"
     errors: Errors | None = None
     max_memory: float | None = None
 
@@ -157,7 +154,6 @@ class ReadingSpec:
             "response": Response,
             "repeats": Repeats,
             "missing": Missing,
-            "empty": Empty,
             "model_id_from": ModelIdFrom,
         }
         check_one_of("format", self.format, FORMATS)
