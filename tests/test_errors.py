@@ -154,3 +154,16 @@ def test_warnings_of_some_models_are_given_and_not_listed():
         told = work()
     assert told == ["of all 3 (And 1 more like it.)"]
     assert len(caught) == 2
+
+
+def test_a_warning_that_many_files_cause_is_one_with_the_number_of_all_rows():
+    with pytest.warns(DataWarning) as caught, warned_once(["a.csv", "b/c.csv", "d.csv"]):
+        for file, n in (("a.csv", 2), ("b/c.csv", 3), ("d.csv", 4)):
+            warn(f"{file}: {n} rows are odd: 'x' of {file}.", DataWarning)
+        warn("d.csv: read 'kind' as error.", DataWarning)
+        warn("b/c.csv: read 'state' as error.", DataWarning)
+        warn("e.csv: 1 rows are odd: 'x'.", DataWarning)
+    assert [str(one.message) for one in caught] == [
+        "a.csv and 2 more files: 9 rows are odd: 'x' of a.csv.",
+        *("d.csv: read 'kind' as error.", "b/c.csv: read 'state' as error.", "e.csv: 1 rows are odd: 'x'."),
+    ]

@@ -9,7 +9,6 @@ import polars as pl
 LONG = "model_id,item_id,response\n"
 
 
-
 @dataclass(frozen=True)
 class Wrong:
     """A wrong file (or several), the format that it is read as, and what its error must hold (regular expressions)."""

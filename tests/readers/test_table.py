@@ -205,7 +205,7 @@ def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
             frame.write_csv(tmp_path / f"{name}.csv")
         else:
             (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
-    with pytest.warns(DataWarning, match="the results of one, called 'Qwen2.5-7"):
+    with pytest.warns(DataWarning, match="the results of one: 'Qwen2.5-7"):
         matrix = read_responses(sorted(tmp_path.iterdir()))
     assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
 

@@ -18,6 +18,7 @@ from itembank.errors import (
     remedy,
     shown,
     speaks_command_line,
+    warned_once,
 )
 from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
@@ -283,8 +284,12 @@ def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | 
 def read_each(
     paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
 ) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so."""
-    parts, problems = collect(paths, read, progress, name=lambda path: path.name)
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
+
+    A warning that several files cause is given once.
+    """
+    with warned_once(paths):
+        parts, problems = collect(paths, read, progress, name=lambda path: path.name)
     refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
