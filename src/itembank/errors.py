@@ -188,8 +188,8 @@ def warned_once(files: Iterable[object] = ()) -> Iterator[list[str]]:
     """Give each of the package's warnings once when the work is over, and list the texts but those of `ModelWarning`.
 
     Warnings that differ in their numbers only are the same; the first of them is given, with how many there were. Those
-    that begin with one of `files` may differ in the file and in examples after a colon, too, and a number of rows at their
-    beginning is that of all files.
+    that begin with one of `files` may differ in the file and in examples after a colon, too; a number of rows is that
+    of all files then.
     """
     known = set(map(str, files))
     caught: list[warnings.WarningMessage] = []

@@ -15,7 +15,6 @@ from itembank.gating.stages import start_gate
 from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive, gated
 from itembank.readers.read import read_inspect
-from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
