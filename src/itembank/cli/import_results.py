@@ -125,7 +125,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "true_value": _TABLES,
     "columns": _TABLES,
     "missing_values": _TABLES,
-    "prefix_scenario": _TABLES,
+    "prefix_scenario": _taking("prefix_scenario", "tables and jobs of Harbor", "table"),
     "where": _TABLES,
     "drop_columns": _TABLES,
     "errors": _taking("errors", "results that tell lost answers from others", "table", "responses"),

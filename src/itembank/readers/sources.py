@@ -44,7 +44,7 @@ SOURCES: Mapping[str, Source] = {
     "promptfoo": Source("results of promptfoo", takes=("errors",)),
     "verifiers": Source(
         "results of verifiers",
-        beside=("*--*/*/metadata.json",),
+        beside=("*--*/*/metadata.json", "*--*/configs/*.json", "*--*/logs/*/*"),
         takes=("max_response", "errors"),
     ),
     "harbor": Source(
@@ -55,9 +55,10 @@ SOURCES: Mapping[str, Source] = {
             *("*__???????/config.json", "*__???????/agent/*", "*__???????/verifier/*", "*__???????/*.log"),
             *("*__??-??-??/config.json", "jobs/*/config.json", "lock.json", "job.log"),
         ),
-        takes=("metric", "max_response", "errors"),
+        takes=("metric", "max_response", "errors", "prefix_scenario"),
         is_told_by_name=False,
     ),
+    "tau-bench": Source("results of tau-bench", takes=("max_response", "errors"), is_told_by_name=False),
     "tau2": Source(
         "results of tau2-bench",
         beside=("simulations/*.json",),
