@@ -75,7 +75,8 @@ _READING: Choices = {
     },
     "What the response is, and names of columns": {
         "metric": _field(
-            "The metric (or scorer) to take as response. Repeat it for an order of preference.", metavar="[TASK=]NAME"
+            "The metric (or scorer) to take as response; of counted trials pass^4 makes all of 4 succeed. Repeatable.",
+            metavar="[TASK=]NAME",
         ),
         "filter_name": _field("lm-eval: the filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
         "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
@@ -200,7 +201,8 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
     with allowing(spec.max_memory):
         found = find_sources(given, spec)  # a look at every file, which is not taken twice
     if kinds := source_kinds(found):
-        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
+        choices = {name: one for name, one in READERS.items() if name != "metric" or spec.of_trials().metric}
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in choices.items()))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given)
 
     def read(**known: Any) -> "ib.ResponseMatrix":

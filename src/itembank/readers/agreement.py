@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.readers.pass_powers import check_one_power, choices_of_powers
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 from itembank.responses.prompts import how_to_mix, prompt_differences
@@ -102,14 +103,16 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
         chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
         for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
     )
-    return replace(spec, metric=metric, filter_name=filter_name)
+    powers = tuple(f"{escape(task)}={name}" for task, name in choices_of_powers(items))
+    return replace(spec, metric=(*metric, *powers), filter_name=filter_name)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
-    """Raise `DataError` when an item has another content hash than the known item of the same id.
+    """Raise `DataError` when an item has another content hash than the known item of the same id, or another score.
 
     Items without a hash in either table are not compared, nor those whose hash is of fields that one alone names.
     """
+    check_one_power([items, known])
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)
     if changed:

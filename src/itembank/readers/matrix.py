@@ -8,6 +8,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.readers.columns import id_column
+from itembank.readers.pass_powers import wanted_powers, with_powers
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import lost_of_cells, scattered, settle_repeats
@@ -99,7 +100,9 @@ def to_matrix(
     model = numbered(rows.frame["model_id"], rows.models["model_id"])
     cell = number_of_pair(model, numbered(rows.frame["item_id"], rows.items["item_id"]), shape[1])
     rows = told_apart(rows, cell, spec)
-    settled = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
+    k = wanted_powers(rows.items, spec, rows.source)
+    repeats = spec.of_trials().repeats if k.any() else spec.repeats
+    settled = settle_repeats(rows, cell, shape[0] * shape[1], repeats)
     arrays = {
         name: scattered(
             settled["cell"].to_numpy(), settled[name].to_numpy(), shape, 0 if name == "n_trials" else np.nan
@@ -113,8 +116,10 @@ def to_matrix(
         items=table_of_items(rows, items, spec),
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
-        lost=lost_of_cells(rows, cell, shape, spec.repeats),
+        lost=lost_of_cells(rows, cell, shape, repeats),
     ).with_errors(spec.errors or rows.errors)
+    if k.any():
+        matrix = with_powers(matrix, k, rows.source)
     if spec.missing == "forbid":
         try:
             check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)

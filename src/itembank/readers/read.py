@@ -115,7 +115,7 @@ def read_found(
     """Read what `find_sources` found as `read_matrix` does; `told` is given the rows of each format before joining."""
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
+        parts = read_rows(found, spec.of_trials(), item_ids=item_ids, progress=progress)
         if told is not None:
             for part in parts:
                 told(part)
@@ -339,7 +339,7 @@ def responses_from_frame(
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        rows = rows_of_table(Table(NAME, frame), spec)
+        rows = rows_of_table(Table(NAME, frame), spec.of_trials())
         return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)

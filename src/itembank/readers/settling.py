@@ -308,8 +308,8 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         where = np.flatnonzero(bad)
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
-            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: for their mean "
-            f"add: {how(repeats='mean')}"
+            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts, and have no pass^k: "
+            f"for their mean add: {how(repeats='mean')}"
         )
     response = pl.Series(np.where(present, whole / at_least_one, np.nan))
     n_trials = pl.Series(np.where(present, at_least_one, trials))

@@ -1,8 +1,8 @@
 """Results of verifiers: rollouts, one a line, in ``results.jsonl``; of version 1 episodes, in ``traces.jsonl``.
 
-Beside results in ``outputs/evals/ENV--MODEL/RUN/`` is ``metadata.json``; a run of version 1 has ``configs/eval.json``. An
-episode has a trace of every agent in it: of those that a training would train, as verifiers' own mean has it, each is a
-trial, and its reward the sum of all its rewards, score times weight.
+Beside results in ``outputs/evals/ENV--MODEL/RUN/`` is ``metadata.json``; a run of version 1 has ``configs/eval.json``.
+An episode has a trace of every agent in it. Of those that a training would train, as verifiers' own mean has it, each
+is a trial, and its reward the sum of all its rewards, score times weight.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
