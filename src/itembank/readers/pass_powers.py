@@ -120,3 +120,13 @@ def check_one_power(tables: Sequence[pl.DataFrame]) -> None:
             f"responses to an item must be of one score, got {' and '.join(names)} for {other.height} items: "
             f"{shown(other['item_id'].to_list())}. Import all from their counted trials, with {option} or all without."
         )
+
+
+def check_one_answer_each(items: pl.DataFrame, what: str) -> None:
+    """Raise `DataError` where responses to some items are pass^k, of which a session is told one answer at a time."""
+    k = int(powers_of(items).max(initial=0))
+    if k:
+        raise DataError(
+            f"{what} takes one answer an item, and responses of the bank are pass^{k}, of {k} trials each. Run some items "
+            f"({remedy('select(bank, ...)', 'itembank select')}) so often, and estimate or gate from the results."
+        )
