@@ -103,8 +103,7 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
         chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
         for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
     )
-    powers = tuple(f"{escape(task)}={name}" for task, name in choices_of_powers(items))
-    return replace(spec, metric=(*metric, *powers), filter_name=filter_name)
+    return replace(spec, metric=(*metric, *choices_of_powers(items)), filter_name=filter_name)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:

@@ -4,8 +4,9 @@ Of c right ones among n trials it is estimated by ``C(c, k) / C(n, k)``, without
 2406.12045, the headline score of tau-bench). Such a response is a share without a number of trials.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from glob import escape
 
 import numpy as np
 import polars as pl
@@ -98,12 +99,14 @@ def with_powers(matrix: ResponseMatrix, k: IntArray, source: str) -> ResponseMat
     )
 
 
-def choices_of_powers(items: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """Give the tasks of a bank's items, or their scenarios, whose responses are pass^k, with its name."""
-    if PASS_K in items.columns:
-        owner = "task" if "task" in items.columns else "scenario"
-        for task, k in items.select(owner, PASS_K).drop_nulls().unique(maintain_order=True).iter_rows():
-            yield task, f"pass^{k}"
+def choices_of_powers(items: pl.DataFrame) -> tuple[str, ...]:
+    """Return what makes the responses of a bank's items of counted trials, as `ReadingSpec` takes it as metric."""
+    known = np.unique(powers_of(items)).tolist()
+    if len(known) < 2:
+        return tuple(f"pass^{k}" for k in known if k)
+    owner = "task" if "task" in items.columns else "scenario"
+    pairs = items.select(owner, PASS_K).drop_nulls().unique(maintain_order=True)
+    return tuple(f"{escape(task)}=pass^{k}" for task, k in pairs.iter_rows())
 
 
 def check_one_power(tables: Sequence[pl.DataFrame]) -> None:
@@ -127,6 +130,6 @@ def check_one_answer_each(items: pl.DataFrame, what: str) -> None:
     k = int(powers_of(items).max(initial=0))
     if k:
         raise DataError(
-            f"{what} takes one answer an item, and responses of the bank are pass^{k}, of {k} trials each. Run some items "
-            f"({remedy('select(bank, ...)', 'itembank select')}) so often, and estimate or gate from the results."
+            f"{what} takes one answer an item, and responses of the bank are pass^{k}, of {k} trials each. Run some "
+            f"items ({remedy('select(bank, ...)', 'itembank select')}) so often, and estimate or gate from the results."
         )
