@@ -296,6 +296,9 @@ def known_items(
     known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses
+    answered = set(responses.items["item_id"].filter(pl.Series(responses.observed.any(axis=0))))
+    if known.n_items and answered.isdisjoint(others):  # nobody could attempt them, now or when the bank was made
+        return known
     aside = aside_items(bank, others)
     if known.n_items == 0 or (selection is None and not ignore_unknown and len(aside) < len(others)):
         way_out = remedy("ignore_unknown=True", "--ignore-unknown")
