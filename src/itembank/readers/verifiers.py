@@ -73,7 +73,7 @@ def _of_rollouts(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
         is_lost = bool(error_kind(one.get("error")))
         trial = Trial(
             _item(environment, one["example_id"]),
-            None if is_lost else float(one["reward"]),
+            None if is_lost or one["reward"] is None else float(one["reward"]),
             str(one["error"]) if is_lost else "",
             costs=mapping(one.get("token_usage")),
             content=content_digest(one.get("prompt"), one.get("answer")),
