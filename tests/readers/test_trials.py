@@ -299,3 +299,24 @@ def test_a_bank_reads_new_results_by_its_own_score_and_refuses_another(tmp_path,
         pass
     scenario = responses_from_frame(pl.DataFrame(table), spec=ReadingSpec(metric=("al*=pass^4",)))
     np.testing.assert_allclose(scenario.responses, [[0.0] * 6 + [1.0] * 6])
+
+
+@ONE
+def test_a_task_that_no_model_could_attempt_stops_nothing(layout, tmp_path, rng):
+    chance = np.linspace(0.1, 0.9, 10)
+    for model, skill in enumerate(np.linspace(-0.3, 0.3, 10)):
+        rewards = (rng.random((10, 2)) < np.clip(chance + skill, 0.05, 0.95)[:, None]).astype(float).tolist()
+        write(layout, tmp_path / "past", [*rewards, [None]], llm=f"m{model}")
+    past = read_responses(tmp_path / "past")
+    if layout != "tau-bench":  # whose domain is told by a conversation
+        write(layout, tmp_path / "past", [[None]] * 11, llm="silent")
+        with pytest.warns(DataWarning, match="1 of 11 models have no answer to any item and are left out: '.*silent'"):
+            past = read_responses(tmp_path / "past")
+    assert (past.n_models, past.n_items) == (10, 11)
+    with pytest.warns(DataWarning, match="1 of 11 items have no answer by any model and are left out: '.*10'"):
+        bank = ib.build_bank(past)
+    write(layout, tmp_path / "new", [*[[1.0, 0.0]] * 10, [None]], llm="new")
+    found = ib.estimate(bank, tmp_path / "new", errors="bounds")
+    assert (bank.n_items, found.column("overall").item()) == (10, pytest.approx(0.5))
+    assert ib.banks.add_models(bank, tmp_path / "new", how="complete").n_models == 11
+    assert ib.gate(tmp_path / "new", tmp_path / "new", margin=0.5).verdict in {"pass", "undecided"}

@@ -87,6 +87,12 @@ def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -
     return responses.take(items=np.flatnonzero(is_wanted.to_numpy())), ids.filter(~is_wanted).to_list()
 
 
+def without_unattempted(responses: ResponseMatrix, item_ids: pl.Series) -> ResponseMatrix:
+    """Leave out items that are not among these and that nobody answered: those of a bank lack what all models lost."""
+    kept = responses.items["item_id"].is_in(item_ids.implode()).to_numpy() | responses.observed.any(axis=0)
+    return responses.take(items=np.flatnonzero(kept)) if kept.any() and not kept.all() else responses
+
+
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
     """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
 
