@@ -118,9 +118,9 @@ _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "metric": _taking("metric", f"{_HARNESS}, and long tables", "table"),
     "filter_name": _LM_EVAL,
-    "allow_mixed_prompts": (
-        frozenset({"lm-eval", "inspect", "responses", "table"}),
-        "logs of lm-evaluation-harness and Inspect, tables and response files",
+    "allow_mixed_prompts": _taking(
+        *("allow_mixed_prompts", "logs of lm-evaluation-harness and Inspect, trials of agents, tables, response files"),
+        *("lm-eval", "inspect", "responses", "table"),
     ),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _TABLES,

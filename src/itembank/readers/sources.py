@@ -11,6 +11,8 @@ from typing import Any
 
 LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response", "errors")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
+TRIED = ("max_response", "errors", "allow_mixed_prompts")
+"""Choices that trials of agents take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ SOURCES: Mapping[str, Source] = {
     "verifiers": Source(
         "results of verifiers",
         beside=("*--*/*/metadata.json", "*--*/configs/*.json", "*--*/logs/*/*"),
-        takes=("max_response", "errors"),
+        takes=TRIED,
     ),
     "harbor": Source(
         "jobs of Harbor",
@@ -56,14 +58,14 @@ SOURCES: Mapping[str, Source] = {
             *("*__???????/config.json", "*__???????/agent/*", "*__???????/verifier/*", "*__???????/*.log"),
             *("*__??-??-??/config.json", "jobs/*/config.json", "lock.json", "job.log"),
         ),
-        takes=("metric", "max_response", "errors", "prefix_scenario"),
+        takes=("metric", "prefix_scenario", *TRIED),
         is_told_by_name=False,
     ),
-    "tau-bench": Source("results of tau-bench", takes=("max_response", "errors"), is_told_by_name=False),
+    "tau-bench": Source("results of tau-bench", takes=TRIED, is_told_by_name=False),
     "tau2": Source(
         "results of tau2-bench",
         beside=("simulations/*.json",),
-        takes=("max_response", "errors"),
+        takes=TRIED,
         is_told_by_name=False,
     ),
     "terminal-bench": Source(
@@ -71,7 +73,7 @@ SOURCES: Mapping[str, Source] = {
         files=("results.json", "*_results.json"),
         hint="It writes a folder a run into runs/, with results.json.",
         beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
-        takes=("errors",),
+        takes=("errors", "allow_mixed_prompts"),
         is_told_by_name=False,
     ),
     "lm-eval": Source(
