@@ -195,6 +195,17 @@ def test_episodes_of_verifiers_tell_model_costs_and_names(tmp_path):
         read_responses(tmp_path)
 
 
+def test_trials_of_nothing_are_refused(tmp_path):
+    lines(tmp_path / "a--m" / "traces.jsonl", [])
+    test_tau2.write(tmp_path / "a--m" / "configs" / "eval.json", {"model": "m"})
+    with pytest.raises(DataError, match=r"holds no results of verifiers\. They are in results\.jsonl or traces\.jsonl"):
+        read_responses(tmp_path)
+    nameless = {"task_id": None, "reward": 1.0, "info": {}, "traj": [], "trial": 0}
+    for name, content in (("gpt-4o-retail.json", [nameless]), ("t.json", test_tau2.results([nameless]))):
+        with pytest.raises(DataError, match=r"laid out as results of tau.* a trial must name its task"):
+            read_responses(test_tau2.write(tmp_path / name, content))
+
+
 def test_files_of_tau_bench_are_named_by_their_run(tmp_path):
     record = {"task_id": 0, "reward": 1.0, "info": {"task": {}}, "traj": [], "trial": 0}
     test_tau2.write(tmp_path / "gpt-4o-retail.json", [record])

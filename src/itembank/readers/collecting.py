@@ -303,7 +303,8 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Pat
         if path.is_dir():
             own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
         if not own:
-            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {program.hint}".rstrip())
+            names = f" ({', '.join(program.files)})" if program.files else ""
+            raise DataError(f"{path}: holds no {program.title}{names}. {program.hint}".rstrip())
         found.update(dict.fromkeys(own))
     return list(found)
 

@@ -17,7 +17,7 @@ from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, rows_of_trials, seconds_between, tell_of_own_means
+from itembank.readers.trials import Trial, check_agents, item_of, rows_of_trials, seconds_between, tell_of_own_means
 from itembank.responses.prompts import entries_text
 
 TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
@@ -120,7 +120,7 @@ def _trial(path: Path) -> JobTrial | None:
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
-            task=str(record["task_name"]),
+            task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
             model_id=model,
             about=about,

@@ -47,6 +47,7 @@ SOURCES: Mapping[str, Source] = {
     "promptfoo": Source("results of promptfoo", takes=("errors",)),
     "verifiers": Source(
         "results of verifiers",
+        hint="They are in results.jsonl or traces.jsonl, which are empty until a rollout ends.",
         beside=("*--*/*/metadata.json", "*--*/configs/*.json", "*--*/logs/*/*"),
         takes=TRIED,
     ),

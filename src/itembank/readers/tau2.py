@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
-from itembank.readers.trials import Agent, Trial, rows_of_agents, rows_of_trials
+from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
 from itembank.responses.prompts import entries_text
 
 LOST = "infrastructure_error"
@@ -69,7 +69,7 @@ def _trial(simulation: Record, domain: str, content: str | None) -> Trial:
     end = str(simulation.get("termination_reason") or "")
     reward = None if end == LOST or told is None else float(told)
     return Trial(
-        item_id=f"{domain}/{simulation['task_id']}",
+        item_id=item_of(domain, simulation["task_id"]),
         reward=reward,
         error=end if reward is None else "",
         name=str(simulation.get("trial", "")),

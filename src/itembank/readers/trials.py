@@ -36,6 +36,13 @@ class Trial:
     content: str | None = None  # Digest of the task
 
 
+def item_of(domain: str, task: Any) -> str:
+    """Id of a task of a domain, or of none; `ValueError` where the task has no name."""
+    if task is None or task == "":
+        raise ValueError("a trial must name its task")
+    return f"{domain}/{task}" if domain else str(task)
+
+
 def _records(model_id: str, scenario: str | None, trials: Sequence[Trial], most: float, run: str) -> Iterator[Record]:
     """Give records of a long table: trials of a task are counted where every reward is none or all, else each is one.
 

@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
-from itembank.readers.trials import Agent, Trial, rows_of_agents, rows_of_trials
+from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.prompts import entries_text
 
@@ -72,7 +72,7 @@ def _of_rollouts(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
     for one in lines:
         is_lost = bool(error_kind(one.get("error")))
         trial = Trial(
-            _item(environment, one["example_id"]),
+            item_of(environment, one["example_id"]),
             None if is_lost or one["reward"] is None else float(one["reward"]),
             str(one["error"]) if is_lost else "",
             costs=mapping(one.get("token_usage")),
@@ -94,7 +94,7 @@ def _of_episodes(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
         environment, task = str(mapping(episode["env"]).get("id") or ""), mapping(episode["task"])
         environments[environment] = None
         content = str(task.get("hash") or content_digest(task.get("data")))
-        item = _item(environment, task.get("key") or content)
+        item = item_of(environment, task.get("key") or content)
         every = [mapping(one) for one in listed(episode["traces"])]
         traces = [one for one in every if mapping(one.get("agent")).get("trainable", True)] or every
         for trace in traces or [{}]:
@@ -108,10 +108,6 @@ def _of_episodes(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
     taskset.pop("id", None)
     model = next(iter(models), str(config.get("model") or ""))
     return model, next(iter(environments)), mapping(config.get("sampling")), taskset, trials
-
-
-def _item(environment: str, name: Any) -> str:
-    return f"{environment}/{name}" if environment else str(name)
 
 
 def _models(trace: Record, config: Record) -> Iterator[str]:
