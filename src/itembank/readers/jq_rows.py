@@ -21,7 +21,17 @@ from typing import Any
 
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, missing_package, quoted, remedy, shown, warn
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    ParameterError,
+    first_few,
+    missing_package,
+    quoted,
+    remedy,
+    shown,
+    warn,
+)
 from itembank.files.documents import read_document
 from itembank.files.memory import GIBIBYTE, HOW_TO_ALLOW, most_memory
 from itembank.readers.chosen_rows import with_joined_names
@@ -113,11 +123,15 @@ class JqReader:
 
     def check(self) -> None:
         """Look at what all files together have; `DataError` when no row has a response."""
-        if self.without:
-            none = f"{shown(self.without)}: the program of jq must make a row of a file at least, got none."
-            if not self.are_filled:
-                raise DataError(f"{none} {self.example}")
-            warn(f"{none} Without rows, {len(self.without)} files are left out.", DataWarning)
+        n_without = len(self.without)
+        if n_without and not self.are_filled:
+            files = first_few(self.without)
+            raise DataError(f"{files}: the program of jq must make a row of a file at least, got none. {self.example}")
+        if n_without:
+            message = (
+                f"the program of jq makes no rows of {n_without} files, which are left out: {shown(self.without)}."
+            )
+            warn(message, DataWarning)
         empty = [name for name, is_filled in self.are_filled.items() if not is_filled]
         has_counts = self.are_filled.get("n_correct") or self.are_filled.get("error")
         if "response" in empty and not has_counts:
