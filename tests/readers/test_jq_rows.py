@@ -202,7 +202,7 @@ def test_errors_that_nobody_asked_about_are_told(tmp_path):
     rows = [{"q": k, "r": 1, "error": "timeout" if k else None} for k in range(3)]
     path = write(tmp_path / "r.json", {"results": {"results": rows}})
     with pytest.warns(DataWarning, match="2 records have 'error' filled in, and their responses count all the same"):
-        read(path, f".results.results[] | {PLAIN}")
+        read(path, f".results.results[] | {PLAIN} # no error\n")
     assert read(path, f".results.results[] | select(.error == null) | {PLAIN}").item_ids == ["0"]
 
 

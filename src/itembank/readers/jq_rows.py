@@ -64,6 +64,7 @@ class JqReader:
 
     spec: ReadingSpec
     text: str = field(init=False)
+    code: str = field(init=False)  # The text without comments
     program: Any = field(init=False)
     are_filled: dict[str, bool] = field(default_factory=dict)  # Columns: whether a row of a file has a value there
     n_errors: Counter[str] = field(default_factory=Counter)  # Records that seem to tell an error nobody asked about
@@ -79,6 +80,7 @@ class JqReader:
             except OSError as error:
                 raise ParameterError(f"{self.text}: the program of jq cannot be read: {error}") from error
         self.program = _compiled(self.text)
+        self.code = re.sub("#.*", "", self.text)
         self.spec = replace(self.spec, jq=None)
 
     def rows(self, path: Path) -> ResponseRows | None:
@@ -232,12 +234,12 @@ class JqReader:
     def _look_at(self, record: Mapping[str, Any], row: Record) -> None:
         """Look at what the program leaves out: errors, which are counted, and what may tell repeated rows apart."""
         for key, value in record.items():
-            if value and key in LIKELY_ERRORS and key not in self.text and "error" not in row:
+            if value and key in LIKELY_ERRORS and key not in self.code and "error" not in row:
                 self.n_errors[key] += row.get("response") is not None and error_kind(value) > 0
             if key not in OF_ROWS and kind_of(key) != "unknown":
                 is_inside = isinstance(value, dict) and "name" in value
                 name, one = (f"{key}.name", value["name"]) if is_inside else (key, value)
-                if isinstance(one, str | int) and name not in self.text:
+                if isinstance(one, str | int) and name not in self.code:
                     row.setdefault(name, one)
 
 
