@@ -10,8 +10,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.command import SESSION
-from itembank.cli.main import EXIT_IMPRECISE
+from itembank.cli.command import EXIT_IMPRECISE, SESSION
 from itembank.cli.new_results import say_notes
 from itembank.cli.options import refuse_unused, typed
 from itembank.cli.render import Printer, note, progress, warnings_as_notes
