@@ -63,16 +63,11 @@ Ids: TypeAlias = Annotated[str, option("Form of the printed items to run.", type
 
 def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
     """Refuse before any work what no file could be written to: JUnit's, or for `--github` the job's summary."""
-    path = given if isinstance(given, Path) else _summary_file() if given else None
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    path = given if isinstance(given, Path) else Path(summary) if given and summary else None
     if path is not None and not ctx.resilient_parsing:
         check_destination(path)
     return given
-
-
-def _summary_file() -> Path | None:
-    """Return the file whose Markdown GitHub shows below the job; None elsewhere."""
-    name = os.environ.get("GITHUB_STEP_SUMMARY")
-    return Path(name) if name else None
 
 
 OUTPUTS: Choices = {
@@ -81,7 +76,9 @@ OUTPUTS: Choices = {
         "Also write the verdict as JUnit XML.", metavar="FILE", type=options.NEW_FILE, callback=_checked_file
     ),
     "github": option(
-        "Also write an annotation and a summary of the job in GitHub Actions.", type=bool, callback=_checked_file
+        "Also write an annotation, a summary of the job and the output verdict of the step in GitHub Actions.",
+        type=bool,
+        callback=_checked_file,
     ),
     "out": options.Out,
 }
@@ -117,27 +114,28 @@ def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
         asked, (reason, code) = ctx.params, failure(error)
         if not (asked.get("github") or asked.get("junit") or asked.get("gate", True)):
             raise  # a run without a gate
-        if asked.get("github"):
+        if (ctx.find_root().obj or {}).get("debug"):
+            traceback.print_exception(error)
+        if asked.get("github"):  # jobs show an annotation as an error, and only its line breaks are harmless there
             click.echo(ci_reports.annotation_without_verdict(reason), err=True)
-            with suppress(OSError):  # the error itself is printed below
-                _append_summary(ci_reports.summary_without_verdict(reason))
+            with suppress(OSError):
+                _tell_github(ci_reports.summary_without_verdict(reason), "none")
+        elif not isinstance(error, click.UsageError):
+            click.echo(f"Error: {reason}", err=True)
         if asked.get("junit"):
             with suppress(OSError):
                 write_text(asked["junit"], ci_reports.junit_without_verdict(reason))
         if isinstance(error, click.UsageError):
             raise
-        if (ctx.find_root().obj or {}).get("debug"):
-            traceback.print_exception(error)
-        click.echo(f"Error: {reason}", err=True)
         raise click.exceptions.Exit(EXIT_NO_VERDICT if code == EXIT_FAILED else code) from error
 
 
-def _append_summary(text: str) -> None:
-    """Add a text to the summary of GitHub's job, if there is one."""
-    summary = _summary_file()
-    if summary is not None:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(text)
+def _tell_github(summary: str, verdict: str) -> None:
+    """Add a text to the summary of GitHub's job, and to the outputs of its step the verdict; elsewhere nothing."""
+    for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", f"verdict={verdict}\n")):
+        if name := os.environ.get(variable):
+            with Path(name).open("a", encoding="utf-8") as file:
+                file.write(text)
 
 
 class GateGroup(Group):
@@ -335,7 +333,7 @@ def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str]
     if outputs.get("junit") is not None:
         write_text(outputs["junit"], junit_xml(found))
     if outputs.get("github"):
-        _append_summary(step_summary(found))
+        _tell_github(step_summary(found), found.verdict)
         is_read_by_programs = not outputs["out"].is_table or bool(found.next_items)
         click.echo(github_annotation(found), err=is_read_by_programs)  # GitHub reads both
     click.get_current_context().exit(found.exit_code)
