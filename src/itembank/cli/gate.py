@@ -120,7 +120,7 @@ def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
             click.echo(ci_reports.annotation_without_verdict(reason), err=True)
             with suppress(OSError):
                 _tell_github(ci_reports.summary_without_verdict(reason), "none")
-        elif not isinstance(error, click.UsageError):
+        elif not isinstance(error, click.UsageError | BrokenPipeError):
             click.echo(f"Error: {reason}", err=True)
         if asked.get("junit"):
             with suppress(OSError):
