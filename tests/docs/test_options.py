@@ -34,6 +34,7 @@ OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),
     *("--run-config", "--solver", "--solver-config", "--system-message", "--log-buffer", "--no-log-samples"),
     *("--sample-shuffle", "--task-config", "--font", "--main", "--option"),  # the last three are no options of programs
+    *("--dataset_name", "--predictions_path", "--run_id", "--run-id"),
 }
 SHARED = {"--help", "--version", "--debug", "--quiet", "--verbose"}
 DEFAULT = "verdict"
