@@ -26,7 +26,15 @@ PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|npx|prompt
 FOREIGN = {
     *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
     *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
-    *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error", "--sample-id"),  # Inspect
+    *(
+        "--epochs",
+        "--display",
+        "--log-dir",
+        "--no-log-realtime",
+        "--no-fail-on-error",
+        "--sample-id",
+        "--model-role",
+    ),  # Inspect
     *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name"),  # other harnesses
     *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
 }
