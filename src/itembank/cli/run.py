@@ -14,6 +14,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.estimate import print_estimates
+from itembank.cli.gate import OUTPUTS, Judging, end_gate, look_teller, print_gate
 from itembank.cli.new_results import note_known_models, say_notes
 from itembank.cli.options import refuse_unused
 from itembank.cli.render import Printer, detail, note, print_object, progress, warnings_as_notes
@@ -76,6 +77,7 @@ def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bo
         *((name, which["adaptive"], "--adaptive") for name in choices if name not in {"level", "errors"}),
         ("level", which["gate"] is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
+        (("report", "junit", "github"), which["gate"] is not None, "--gate GATE"),
         ("seed", which["n_chosen"] is not None or which["adaptive"], "-n or --adaptive"),
     )
 
@@ -185,7 +187,7 @@ MACRO_AND_GROUPS = (
 )
 
 
-@verb("lm-eval")
+@verb("lm-eval", cls=Judging)
 def run_lm_eval_command(
     *,
     bank: options.Bank,
@@ -217,7 +219,7 @@ def run_lm_eval_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    out: options.Out,
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
@@ -240,7 +242,7 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of
     from itembank.harnesses.lm_eval.patches import check_release
 
-    adaptive, gate = which["adaptive"], which["gate"]
+    adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
     check_items(bank, which, choices, has_batches=True)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
@@ -290,10 +292,8 @@ def run_lm_eval_command(
                 _print(session.estimate().scores, loaded, output, out, match)
                 end_session(session)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate
-
         print_gate(verdict, out)
-        end_gate(verdict, {})
+        end_gate(verdict, outputs)
 
 
 def gate_of(folder: Path, bank: "ib.Bank", *, ignore_prompts: bool) -> "ib.GatePlan":
@@ -362,7 +362,6 @@ def _session(
 
 def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "ib.Bank", **who: Any) -> "ib.Gate":
     """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
-    from itembank.cli.gate import look_teller
     from itembank.gating.running import open_gate_run
 
     journal = output / "gate.jsonl"
@@ -421,7 +420,7 @@ def _print(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Prin
 BATCH = 8
 
 
-@verb("inspect")
+@verb("inspect", cls=Judging)
 def run_inspect_command(
     *,
     bank: options.Bank,
@@ -442,7 +441,7 @@ def run_inspect_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    out: options.Out,
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
@@ -468,7 +467,7 @@ def run_inspect_command(
     )
     from itembank.harnesses.inspect.samples import check_release, task_items
 
-    adaptive, gate = which["adaptive"], which["gate"]
+    adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
     check_items(bank, which, choices, has_batches=adaptive)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
@@ -502,10 +501,8 @@ def run_inspect_command(
         else:
             _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate
-
         print_gate(verdict, out)
-        end_gate(verdict, {})
+        end_gate(verdict, outputs)
 
 
 def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ _RUN = {
     **SHORT,
     **options(
         "--output out/other --selection selection.json --n-items 4 --adaptive --gate gate --batch 2 --match hash "
-        "--dry-run --ignore-prompts --format json --seed 1"
+        "--dry-run --ignore-prompts --format json --seed 1 --report out/page --junit out/gate.xml --github"
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
