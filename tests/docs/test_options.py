@@ -9,6 +9,7 @@ import pytest
 
 from itembank.cli.main import cli
 from itembank.errors import did_you_mean
+from itembank.harnesses.harbor import AGENT, OWNED
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -34,6 +35,7 @@ OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),
     *("--run-config", "--solver", "--solver-config", "--system-message", "--log-buffer", "--no-log-samples"),
     *("--sample-shuffle", "--task-config", "--font", "--main", "--option"),  # the last three are no options of programs
+    *(one for one in (*OWNED, *AGENT) if one.startswith("--")),
 }
 SHARED = {"--help", "--version", "--debug", "--quiet", "--verbose"}
 DEFAULT = "verdict"

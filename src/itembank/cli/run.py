@@ -179,6 +179,7 @@ def print_dry_run(row: Mapping[str, Any], out: Printer) -> None:
     out.rows([row], "run-dry", title=title)
 
 
+OWN_SCORE = "The harness's own score is the mean of the items that were run, no estimate of the whole."
 ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
@@ -557,7 +558,7 @@ def _print_harness_run(
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
-    note("The harness's own score is the mean of the items that were run, no estimate of the whole.")
+    note(OWN_SCORE)
     if session is not None:
         end_session(session)
 
@@ -642,6 +643,7 @@ def run_harbor_command(
                 scores = run.estimate(chosen, model_id=model_id, level=choices["level"], errors=choices["errors"])
                 note_known_models(loaded, scores.model_ids)
                 print_run(scores, loaded, output, out, "auto")
+                note(OWN_SCORE)
             if spec is not None:
                 asked = partial(_run_asked, run, batch or BATCH)
                 with _session(asked, output, spec, loaded, name) as session:
@@ -676,7 +678,8 @@ def _print_expected(
     most = len(item_ids) if spec is None or spec.budget.n_items is None else min(spec.budget.n_items, len(item_ids))
     first = {} if plan is None else {"n_items_first": plan.sizes[0]}
     counts = {**first, "n_items": most, "n_items_full": len(run.item_ids)}
-    title = f"Would run {most:,} tasks, each {run.n_attempts} times; nothing was run"
+    trials = "a trial" if run.n_attempts == 1 else f"{run.n_attempts} trials"
+    title = f"Would run {trials} of each of {most:,} tasks; nothing was run"
     row = {"bank": run.bank.bank_id, **counts, **run.expected_costs(item_ids, most)}
     out.rows([row], "run-dry", title=title)
 

@@ -20,7 +20,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_positive, check_whole
-from itembank.errors import DataError, DataWarning, MissingDependencyError, ParameterError, RunError, shown
+from itembank.errors import DataError, DataWarning, MissingDependencyError, ParameterError, RunError, remedy, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import write_text
@@ -28,7 +28,7 @@ from itembank.files.documents import read_json
 from itembank.harnesses.drive import AfterAnswer, alone_in, call_program, compare_prompts, take_answer, usual_costs
 from itembank.harnesses.id_forms import id_text
 from itembank.progress import silent
-from itembank.readers.agreement import check_same_content, only_items, spec_like
+from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, spec_like
 from itembank.readers.collecting import read_each
 from itembank.readers.harbor import read_trial, time_limits
 from itembank.readers.json_files import listed, mapping
@@ -149,6 +149,7 @@ class HarborRun:
             )
         kept = self.folder / KEPT
         text = json.dumps({"datasets": self.job["datasets"], "model_id": self.model_id}, indent=1, ensure_ascii=False)
+        text += "\n"
         if kept.is_file() and kept.read_text(encoding="utf-8") != text:
             raise DataError(f"{self.folder} holds a run of another agent or data set ({KEPT}); take another folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -223,7 +224,9 @@ class HarborRun:
         if foreign:
             raise DataError(f"{place}: every task must be in the bank, got {shown(sorted(foreign))}, which are not.")
         check_same_content(matrix.items, items)
-        compare_prompts(matrix.items, items, advice=ADVICE, is_ignored=self.ignore_prompts)
+        if not self.ignore_prompts:
+            advice = f"To go on anyway: {remedy('ignore_prompts=True', '--ignore-prompts')}."
+            check_same_prompts(matrix.items, items, advice=advice)
         return matrix
 
     def estimate(
