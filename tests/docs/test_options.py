@@ -23,12 +23,19 @@ OPTION = r"(?<![\w-])--[a-z][\w-]+"
 CALL = re.compile(r"\bitembank ((?:[a-z][\w-]*)(?:[^\n`|]|\\\n)*)")
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 """What a call quotes: commands of other programs, and values."""
-PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|npx|promptfoo|pre-commit|\S+\.py)\b"
+PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|harbor|tau2|npx|promptfoo|pre-commit|\S+\.py)\b"
 FOREIGN = {
     *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
     *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
     *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error", "--sample-id"),  # Inspect
-    *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name"),  # other harnesses
+    *(
+        "--instance_ids",
+        "--run-ids",
+        "--dump-eval-details",
+        "--mode",
+        "--include-task-name",
+        "--max-retries",
+    ),  # other harnesses
     *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
 }
 OF_SOURCES = {

@@ -1,5 +1,6 @@
 """A stand-in for Harbor: `harbor run -c FILE -a AGENT -m MODEL` on folders of tasks, with job folders in its layout.
 
+In place of a file it takes the options of a recipe, `-d NAME@VERSION -i TASK -o FOLDER`.
 A task is a folder with `task.toml`: its `difficulty`, and a name with an organisation. The name of a model ends in its
 skill. HARBOR_TROUBLE is JSON: tasks by the exception that their trials end in, and `stop_after` so many trials.
 """
@@ -10,6 +11,7 @@ import os
 import sys
 import tomllib
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -19,6 +21,13 @@ def chance(*parts):
 
 def value(words, *names):
     return next((words[number + 1] for number, word in enumerate(words) if word in names), None)
+
+
+def options(words, names):
+    """The job that the options alone make."""
+    name, _, version = value(words, "-d").partition("@")
+    data_set = {"name": name, "version": version, "task_names": names}
+    return {"job_name": "2026-11-10__12-00-00", "jobs_dir": value(words, "-o"), "n_attempts": 1, "datasets": [data_set]}
 
 
 def task_ids(data_set):
@@ -50,7 +59,9 @@ def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, error):
         "exception_info": error and {"exception_type": error, "exception_message": "x"},
         "started_at": f"2026-11-10T12:00:{number:02d}Z",
         "finished_at": "2026-11-10T12:09:00Z",
-        "agent_execution": {"started_at": "2026-11-10T12:00:00Z", "finished_at": "2026-11-10T12:01:00Z"},
+        "agent_execution": None
+        if broke
+        else {"started_at": "2026-11-10T12:00:00Z", "finished_at": "2026-11-10T12:01:00Z"},
     }
     place = job / result["trial_name"]
     (place / "agent").mkdir(parents=True)
@@ -59,8 +70,9 @@ def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, error):
 
 
 def main(words):
-    assert words[:2] == ["run", "-c"]
-    config = json.loads(Path(words[2]).read_text())
+    assert words[0] == "run"
+    path, names = value(words, "-c"), [after for word, after in pairwise(words) if word == "-i"]
+    config = json.loads(Path(path).read_text()) if path else options(words, names)
     trouble = json.loads(os.environ.get("HARBOR_TROUBLE", "{}"))
     job = Path(config["jobs_dir"], config["job_name"])
     (data_set,) = config["datasets"]

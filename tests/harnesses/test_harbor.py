@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,10 @@ from itembank.bank.bank_files import save_bank
 from itembank.harnesses.harbor import HarborRun
 from itembank.readers.read import read_responses
 from itembank.sessions.journal import read_journal
+from tests.docs.blocks import blocks
 from tests.harnesses.harbor_program import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 TASKS = [*(f"t{number:02d}" for number in range(18)), "x[1]", "x1"]
 """The last matches the one before it as a pattern."""
@@ -219,3 +224,66 @@ def test_jobs_of_another_agent_or_of_changed_tasks_are_not_taken_for_this_run(ru
             path.write_text(own)
     assert changed.code == 1
     assert "got 5 of 5 with another" in changed.err
+
+
+TAU2 = """
+import json, os, pathlib, sys
+value = lambda name: sys.argv[sys.argv.index(name) + 1]
+lost, is_folder = value("--task-ids") == "3", value("--task-ids") == "4"
+simulation = {"task_id": value("--task-ids"), "trial": 0, "agent_cost": 0.25, "duration": 60.0}
+simulation["termination_reason"] = "infrastructure_error" if lost else "user_stop"
+simulation["reward_info"] = None if lost else {"reward": 1.0}
+agent, user = {"implementation": "llm_agent", "llm": value("--agent-llm")}, {"llm": value("--user-llm")}
+info = {"agent_info": agent, "user_info": user, "environment_info": {"domain_name": value("--domain")}}
+place = pathlib.Path(os.environ["TAU2_DATA_DIR"], "simulations")
+path = place / value("--save-to") / "results.json" if is_folder else place / (value("--save-to") + ".json")
+path.parent.mkdir(parents=True, exist_ok=True)
+path.write_text(json.dumps({"info": info, "tasks": [], "simulations": [simulation]}))
+print("the mean of one task")
+"""
+
+
+COSTS = {"input_tokens": 100.0, "output_tokens": 10.0, "cost_usd": 0.5, "seconds": 60.0}
+
+
+def recipe(name):
+    """A script of the page."""
+    text = (REPOSITORY / "docs" / "harnesses.md").read_text()
+    return next(code for language, code in blocks(text) if language == "sh" and f"# {name}" in code)
+
+
+@pytest.mark.parametrize(
+    ("script", "task", "trouble", "printed", "said"),
+    [
+        ("harbor_task.sh", "org/t01", None, {"response": 1.0, "costs": COSTS}, ""),
+        ("harbor_task.sh", "org/t19", None, None, "No tasks matched"),
+        ("harbor_task.sh", "org/t01", "AgentTimeoutError", {"response": 1.0, "costs": COSTS}, ""),
+        ("harbor_task.sh", "org/t01", SILENT, {"costs": {}}, "no verdict: 1 harness error"),
+        ("tau2_task.sh", "airline/1", None, {"response": 1.0, "costs": {"cost_usd": 0.25, "seconds": 60.0}}, ""),
+        ("tau2_task.sh", "airline/4", None, {"response": 1.0, "costs": {"cost_usd": 0.25, "seconds": 60.0}}, ""),
+        (
+            "tau2_task.sh",
+            "airline/3",
+            None,
+            {"costs": {"cost_usd": 0.25, "seconds": 60.0}},
+            "no verdict: 1 harness error",
+        ),
+    ],
+)
+def test_recipes_print_one_answer_and_fail_without_a_verdict(script, task, trouble, printed, said, harbor, monkeypatch):
+    place = harbor.parent / "place"
+    (place / "registry").mkdir(parents=True)
+    (place / "registry" / "terminal-bench").symlink_to(Path("registry/bench").resolve())
+    (place / "examples").symlink_to(REPOSITORY / "examples")
+    (place / script).write_text(recipe(script))
+    (place / "tau2").write_text(f"#!{sys.executable}\n{TAU2}")
+    (place / "tau2").chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(place), str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("TAU2_DATA_DIR", str(place / "data"))
+    monkeypatch.setenv("HARBOR_TROUBLE", json.dumps({"t01": trouble} if trouble else {}))
+    done = subprocess.run(
+        [shutil.which("sh"), script, task, "own/new-0.99"], cwd=place, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (1 if said else 0), done.stderr
+    assert said in done.stderr
+    assert (json.loads(done.stdout) if done.stdout else None) == printed
