@@ -2,7 +2,8 @@
 
 In place of a file it takes the options of a recipe, `-d NAME@VERSION -i TASK -o FOLDER`.
 A task is a folder with `task.toml`: its `difficulty`, and a name with an organisation. The name of a model ends in its
-skill. HARBOR_TROUBLE is JSON: tasks by the exception that their trials end in, and `stop_after` so many trials.
+skill. HARBOR_TROUBLE is JSON: tasks by the exception that their trials end in, `stop_after` so many trials, and `most`,
+the reward `tests` of a right answer beside another.
 """
 
 import hashlib
@@ -36,13 +37,14 @@ def task_ids(data_set):
     return [one for one in sorted(folder.iterdir()) if any(fnmatch(one.name, name) for name in data_set["task_names"])]
 
 
-def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, error):
+def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, most, error):
     """Run a trial, of which a file tells the result; broken, cancelled or cut off where `error` says so."""
     text = (folder / "task.toml").read_text()
     about = tomllib.loads(text)
     broke = error not in {None, "AgentTimeoutError"}
     is_right = chance(llm, folder.name, number) < 0.5 + float(llm.rpartition("-")[2]) - about["difficulty"]
     provider, _, name = llm.partition("/")
+    rewards = {"reward": float(is_right)} if most is None else {"style": 0.0, "tests": most * is_right}
     result = {
         "task_name": about["task"]["name"],
         "trial_name": f"{folder.name}__{number:07d}",
@@ -55,7 +57,7 @@ def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, error):
             "model_info": {"name": name, "provider": provider},
         },
         "agent_result": None if broke else {"n_input_tokens": 100, "n_output_tokens": 10, "cost_usd": 0.5},
-        "verifier_result": None if broke else {"rewards": {"reward": float(is_right)}},
+        "verifier_result": None if broke else {"rewards": rewards},
         "exception_info": error and {"exception_type": error, "exception_message": "x"},
         "started_at": f"2026-11-10T12:00:{number:02d}Z",
         "finished_at": "2026-11-10T12:09:00Z",
@@ -85,6 +87,7 @@ def main(words):
         "llm": value(words, "-m", "--model") or told["model_name"],
         "dataset": data_set.get("name") or Path(data_set["path"]).name,
         "multiplier": float(value(words, "--timeout-multiplier") or 1.0),
+        "most": trouble.get("most"),
     }
     trials = [(folder, number) for number in range(config["n_attempts"]) for folder in found]
     for n_done, (folder, number) in enumerate(trials):

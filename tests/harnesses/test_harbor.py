@@ -13,6 +13,7 @@ import itembank as ib
 from itembank.bank.bank_files import save_bank
 from itembank.harnesses.harbor import HarborRun
 from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.sessions.journal import read_journal
 from tests.docs.blocks import blocks
 from tests.harnesses.harbor_program import main
@@ -91,10 +92,21 @@ def test_chosen_tasks_run_as_often_as_asked_and_give_the_estimate_of_their_jobs(
 
 
 def test_patterns_in_names_of_tasks_choose_only_what_they_are(harbor):
-    run = HarborRun.of(ib.load_bank("bank"), "registry/bench", harbor, AGENT[1:], n_attempts=None)
+    run = HarborRun.of(ib.load_bank("bank"), "registry/bench", harbor, AGENT[1:], spec=ReadingSpec())
     told = run.answers(["org/x[1]", "org/t03"])
     assert [(one.item_id, one.costs["cost_usd"]) for one in told] == [("org/x[1]", 0.5), ("org/t03", 0.5)]
     assert trials(harbor) == ["org/t03", "org/x[1]"]
+
+
+def test_the_reward_that_counts_is_named_and_scaled(run, harbor, monkeypatch):
+    words = ("run", "harbor", "bank", "bench", "-n", 5, "-o", harbor, "--format", "json")
+    plain = json.loads(run.ok(*words, *AGENT).out)["scores"]
+    monkeypatch.setenv("HARBOR_TROUBLE", '{"most": 4}')
+    words = (*words[:7], harbor.parent / "scaled", *words[8:])
+    assert "Say which counts" in run(*words, *AGENT).err
+    scaled = run.ok(*words, "--metric", "tests", "--max-response", 4, *AGENT)  # of the trials that were paid for
+    assert json.loads(scaled.out)["scores"] == plain
+    assert len(trials(harbor.parent / "scaled")) == 5
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_trials_that_lack(run, harbor, monkeypatch):
@@ -105,9 +117,12 @@ def test_a_run_that_was_stopped_goes_on_with_the_trials_that_lack(run, harbor, m
     assert "5 of 5 have fewer" in stopped.err
     assert "exit status 130" in stopped.err
     assert len(trials(harbor)) == 7
+    monkeypatch.setenv("HARBOR_TROUBLE", '{"stop_after": 0}')
+    assert run(*words[:8], "-o", harbor.parent / "cut", *AGENT).code == 1  # a file that was cut off is all there is
     monkeypatch.setenv("HARBOR_TROUBLE", "{}")
+    run.ok(*words[:8], "-o", harbor.parent / "cut", *AGENT)
     run.ok(*words)
-    assert trials(harbor) == sorted(chosen(harbor) * 3)
+    assert trials(harbor) == trials(harbor.parent / "cut") == sorted(chosen(harbor) * 3)
     assert len(list(harbor.glob("job-*"))) == 3  # one of the tasks that ran twice, one of the others
 
 
@@ -116,7 +131,7 @@ def test_lost_trials_are_not_wrong_and_run_again_until_they_count(run, harbor, m
     monkeypatch.setenv("HARBOR_TROUBLE", json.dumps(dict.fromkeys(TASKS, SILENT)))
     silent = run(*words, *AGENT)
     assert silent.code == 1
-    assert "no trial has a verdict (6 harness errors)" in silent.err
+    assert f"no trial has a verdict (6 {SILENT})" in silent.err
     late, lost = (item.removeprefix("org/") for item in chosen(harbor)[:2])
     monkeypatch.setenv("HARBOR_TROUBLE", json.dumps({late: "AgentTimeoutError", lost: SILENT}))
     found = run.ok(*words, *AGENT)
@@ -181,6 +196,7 @@ JOB = {"agents": [{"name": "terminus-2", "model_name": "own/new-0.6"}], "dataset
         ("bench", "-a terminus-2 -ix1", 2, "must not hold '-ix1'"),
         ("bench", "-a terminus-2 --jobs-dir=x", 2, "must not hold '--jobs-dir=x'"),
         ("bench", "-m own/new-0.6", 2, "must name an agent"),
+        (JOB, "-m own/new-0.6", 2, "must name an agent beside its model"),
         ("bench", "-a terminus-2 -m a -m b", 2, "one agent and one model, got 'a', 'b'"),
         ("bench", "-a terminus-2 --timeout-multiplier 2", 4, "time limits timeout_multiplier=1.0"),
         ("bench", "-a terminus-2 --timeout-multiplier x", 2, "must be a finite number > 0, got 'x'"),
@@ -212,7 +228,7 @@ def test_jobs_of_another_agent_or_of_changed_tasks_are_not_taken_for_this_run(ru
     words = ("run", "harbor", "bank", job, "-n", 5, "-o", harbor, "--format", "json")
     assert json.loads(run.ok(*words).out)["scores"][0]["model_id"] == "terminus-2@1.0+own/new-0.6"
     assert trials(harbor) == sorted(chosen(harbor) * 2)
-    other = run(*words, "--", "-m", "own/other-0.6")
+    other = run(*words, "--", "-a", "terminus-2", "-m", "own/other-0.6")
     assert (other.code, "of another agent or data set" in other.err) == (1, True)
     text = {path: path.read_text() for path in (made / "registry" / "bench").glob("*/task.toml")}
     try:

@@ -22,6 +22,7 @@ from itembank.cli.session_options import RunSession, exit_if_imprecise, session_
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
 from itembank.files.atomic import sweep
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
@@ -596,6 +597,8 @@ def run_harbor_command(
         int | None, option(f"--adaptive: tasks of a job.  [default: {BATCH}]", metavar="N", type=options.COUNT)
     ],
     model_id: Annotated[str | None, "Id of the agent.  [default: as its trials tell it]"],
+    metric: Annotated[str | None, "The reward that counts, if there are several.  [default: reward]"],
+    max_response: Annotated[float, option("The highest reward.", of=ReadingSpec)],
     dry_run: Annotated[bool, "Count the tasks, and say what past agents paid for them; run nothing."],
     ignore_prompts: Annotated[bool, "Run even if version or time limits differ from those of the bank's runs."],
     choices: RunSession,
@@ -614,8 +617,8 @@ def run_harbor_command(
       itembank run harbor bank terminal-bench@2.0 -n 30 -o runs/a1 --dry-run -- -a terminus-2
 
     If a run was interrupted, repeat the command: trials that lack, and tasks without any verdict, are run in a new job.
-    The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if tasks, the version of
-    the data set or time limits are not those of the bank.
+    The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if the version of the
+    data set or time limits are not those of the bank's runs.
     """
     from itembank.harnesses.harbor import HarborRun
 
@@ -623,9 +626,13 @@ def run_harbor_command(
     check_items(bank, which, choices, has_batches=adaptive)
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
-        how = {"n_attempts": n_attempts, "ignore_prompts": ignore_prompts}
-        how |= {"counts_lost": choices["errors"] in {"wrong", "bounds"}}
-        run = HarborRun.of(loaded, data_set, output, arguments, **how)
+        reading = ReadingSpec(
+            metric=(metric,) if metric else (),
+            max_response=max_response,
+            errors=choices["errors"],
+            allow_mixed_prompts=ignore_prompts,
+        )
+        run = HarborRun.of(loaded, data_set, output, arguments, n_attempts=n_attempts, spec=reading)
         others = [item for item in loaded.responses.item_ids if item not in set(run.item_ids)]
         spec = _without(loaded, session_spec(choices, seed), others) if adaptive else None
         plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
@@ -640,7 +647,7 @@ def run_harbor_command(
             if chosen is not None:
                 note_earlier(chosen, keep_selection(chosen, output), output)
                 run.answers([item for item in chosen.item_ids if item not in set(others)])
-                scores = run.estimate(chosen, model_id=model_id, level=choices["level"], errors=choices["errors"])
+                scores = run.estimate(chosen, model_id=model_id, level=choices["level"])
                 note_known_models(loaded, scores.model_ids)
                 print_run(scores, loaded, output, out, "auto")
                 note(OWN_SCORE)

@@ -4,17 +4,19 @@ Harbor goes on with a job under an equal configuration alone, and takes trials t
 never gone on with: trials that lack are run in a new one, and all jobs of a folder are read together.
 """
 
+import contextlib
 import json
 import math
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
-import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
@@ -27,14 +29,11 @@ from itembank.files.atomic import write_text
 from itembank.files.documents import read_json
 from itembank.harnesses.drive import AfterAnswer, alone_in, call_program, compare_prompts, take_answer, usual_costs
 from itembank.harnesses.id_forms import id_text
-from itembank.progress import silent
 from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, spec_like
-from itembank.readers.collecting import read_each
-from itembank.readers.harbor import read_trial, time_limits
+from itembank.readers.harbor import JobTrial, read_trial, time_limits
 from itembank.readers.json_files import listed, mapping
 from itembank.readers.read import read_matrix
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.error_kinds import KINDS, Errors
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import answer
@@ -56,8 +55,6 @@ OWNED: Final = (
 AGENT: Final = ("-a", "--agent", "--agent-import-path")
 MODEL: Final = ("-m", "--model")
 ADVICE: Final = "Take the version of the data set, and the time limits, of the bank's runs."
-SPEC: Final = ReadingSpec("harbor", repeats="mean", empty="keep", skip_unusable=True, allow_mixed_prompts=True)
-"""How jobs are read: a trial whose file was cut off was not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +66,19 @@ class HarborRun:
     folder: Path  # Of the jobs
     arguments: tuple[str, ...]  # Further arguments of `harbor run`
     n_attempts: int  # At each task
-    counts_lost: bool = False  # Whether a task whose trials were all lost is done
-    ignore_prompts: bool = False
+    spec: ReadingSpec  # Which reward counts, what lost trials count as, and whether prompts may differ
 
     @classmethod
-    def of(cls, bank: Bank, data_set: str, folder: Path, arguments: Sequence[str], **how: Any) -> Self:
+    def of(
+        cls,
+        bank: Bank,
+        data_set: str,
+        folder: Path,
+        arguments: Sequence[str],
+        *,
+        n_attempts: int | None = None,
+        spec: ReadingSpec,
+    ) -> Self:
         """Check what `harbor run` is called with, and compare it with the bank's runs; nothing is run."""
         given = [one for name in OWNED for one in arguments if _is(name, one)]
         if given:
@@ -82,18 +87,17 @@ class HarborRun:
                 "(--attempts), and where jobs go (-o)."
             )
         job = read_job(data_set)
-        n_attempts = how.pop("n_attempts") or job.get("n_attempts", 1)
+        n_attempts = n_attempts or job.get("n_attempts", 1)
         check_whole("n_attempts", n_attempts, least=1)
-        run = cls(bank, job, folder, tuple(arguments), n_attempts, **how)
-        if not run._told("name", AGENT) and not run._told("import_path", AGENT):
-            raise ParameterError(
-                "arguments of harbor must name an agent, or it runs the solutions: -- -a NAME -m MODEL."
-            )
+        spec = replace(spec, format="harbor", repeats="mean", skip_unusable=True)
+        run = cls(bank, job, folder, tuple(arguments), n_attempts, spec)
+        if not run._agent or (_values(arguments, MODEL) and not _values(arguments, AGENT)):
+            raise ParameterError("arguments of harbor must name an agent beside its model, -- -a NAME -m MODEL.")
         settings = settings_text({"version": run.data_set.get("version"), "timeouts": run._limits})
         asked = bank.responses.items.select("item_id").with_columns(
             pl.lit(settings, dtype=pl.String).alias(PROMPT_SETTINGS)
         )
-        compare_prompts(asked, bank.responses.items, advice=ADVICE, is_ignored=run.ignore_prompts)
+        compare_prompts(asked, bank.responses.items, advice=ADVICE, is_ignored=spec.allow_mixed_prompts)
         return run
 
     @property
@@ -112,8 +116,11 @@ class HarborRun:
     @property
     def model_id(self) -> str:
         """Agent and language model, as far as they are told before the run."""
-        agent = self._told("name", AGENT) or self._told("import_path", AGENT)
-        return "+".join(filter(None, (agent, self._told("model_name", MODEL))))
+        return "+".join(filter(None, (self._agent, self._told("model_name", MODEL))))
+
+    @property
+    def _agent(self) -> str:
+        return self._told("name", AGENT) or self._told("import_path", AGENT)
 
     def _told(self, field: str, options: Sequence[str]) -> str:
         """Return what the arguments, or the configuration, say of the agent; several are refused."""
@@ -158,27 +165,30 @@ class HarborRun:
     def answers(self, item_ids: Sequence[str]) -> list[Answer]:
         """Run the trials of these items that lack, and return the answers.
 
-        Raises `DataError` if items have no trial then, and `RunError` if no trial of a job had a verdict.
+        Raises `DataError` if trials lack then, and `RunError` if no trial of a job had a verdict.
         """
         with alone_in(self.folder, "Harbor") as handles, warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # said of all jobs together, in the end
+            ended, counts_lost = self._ended(), self.spec.errors in {"wrong", "bounds"}
             by_lacking: dict[int, list[str]] = {}
-            for item_id, n_done in zip(item_ids, self._n_done(item_ids), strict=True):
+            for item_id in item_ids:
+                own = ended.get(item_id, [])
+                n_done = len(own) if counts_lost or any(one.rewards for one in own) else 0
                 by_lacking.setdefault(self.n_attempts - n_done, []).append(item_id)
             for n_attempts in sorted(n for n in by_lacking if n > 0):
                 self._run_job(by_lacking[n_attempts], n_attempts, handles)
-            matrix = self.read()
-        return [] if matrix is None else [_answer(matrix, item_id) for item_id in item_ids]
+            ended, matrix = self._ended(), self.read(replace(self.spec, errors=None))
+            return [_answer(item_id, ended[item_id], matrix) for item_id in item_ids]
 
-    def _n_done(self, item_ids: Sequence[str]) -> list[int]:
-        """Return how many trials of each item need not be run."""
-        matrix = self.read()
-        if matrix is None:
-            return [0] * len(item_ids)
-        judged, lost = _counts(matrix)
-        done = np.where((judged > 0) | self.counts_lost, judged + lost, 0)
-        known = dict(zip(matrix.item_ids, done.tolist(), strict=True))
-        return [known.get(item_id, 0) for item_id in item_ids]
+    def _ended(self, job: str = "*") -> dict[str, list[JobTrial]]:
+        """Return the trials of each item that have ended; those whose file was cut off, or is no trial's, have not."""
+        found: dict[str, list[JobTrial]] = {}
+        for path in sorted(self.folder.glob(f"{job}/*/result.json")):
+            with contextlib.suppress(DataError):
+                one = read_trial(path)
+                if one is not None and one.has_ended:
+                    found.setdefault(one.task, []).append(one)
+        return found
 
     def _run_job(self, item_ids: Sequence[str], n_attempts: int, handles: tuple[int, ...]) -> None:
         """Run a job of these items, and check that it gave answers."""
@@ -190,53 +200,44 @@ class HarborRun:
             path = Path(place) / "job.json"
             write_text(path, json.dumps({**self.job, **whole, "datasets": [{**self.data_set, **chosen}]}))
             status = call_program([PROGRAM, "run", "-c", str(path), *self.arguments], handles, PATIENCE)
-        matrix = self.read(self.folder / name)
-        n_ended = {} if matrix is None else dict(zip(matrix.item_ids, sum(_counts(matrix)), strict=True))
-        lacking = [item_id for item_id in item_ids if n_ended.get(item_id, 0) < n_attempts]
+        ended = self._ended(name)
+        lacking = [item_id for item_id in item_ids if len(ended.get(item_id, [])) < n_attempts]
         if lacking:
-            ended = f"Harbor ended with exit status {status}; its output is above" if status else "Harbor left them out"
+            why = f"Harbor ended with exit status {status}; its output is above" if status else "Harbor left them out"
             raise DataError(
                 f"{self.folder / name}: every chosen task must have {n_attempts} trials, and {len(lacking)} of "
-                f"{len(item_ids)} have fewer: {shown(lacking)}. {ended}. Are they in the data set? Give the same "
+                f"{len(item_ids)} have fewer: {shown(lacking)}. {why}. Are they in the data set? Give the same "
                 "command again to run what lacks; answers are kept."
             )
-        if matrix is not None and not matrix.observed.any():
-            kinds = "" if matrix.lost is None else f" ({matrix.lost.in_words})"
+        errors = Counter(one.error or "no exception" for own in ended.values() for one in own if not one.rewards)
+        if errors.total() == sum(map(len, ended.values())):
+            kinds = ", ".join(f"{n} {error}" for error, n in errors.items())
             raise RunError(
-                f"{self.folder / name}: no trial has a verdict{kinds}, and the run was ended before it costs more. Fix "
-                "that, and give the same command again."
+                f"{self.folder / name}: no trial has a verdict ({kinds}), and the run was ended before it costs more. "
+                "Fix that, and give the same command again."
             )
 
-    def read(self, folder: Path | None = None) -> ResponseMatrix | None:
-        """Read the trials of all jobs, or of one, that have ended; None where there are none.
+    def read(self, spec: ReadingSpec | None = None) -> ResponseMatrix:
+        """Read the trials of all jobs.
 
         Raises `DataError` for trials of several agents, of tasks that the bank lacks, or of others than the bank's.
         """
-        place = self.folder if folder is None else folder
-        files = sorted(place.glob("*/*/result.json" if folder is None else "*/result.json"))
-        if not any(one is not None and one.has_ended for one in read_each(files, read_trial, silent, SPEC)):
-            return None
         items = self.bank.responses.items
-        matrix = read_matrix([place], spec_like(items, SPEC))
+        matrix = read_matrix([self.folder], spec_like(items, spec or self.spec))
         if matrix.n_models > 1:
-            raise DataError(f"{place}: all trials must be of one agent, got those of {shown(matrix.model_ids)}.")
+            raise DataError(f"{self.folder}: all trials must be of one agent, got {shown(matrix.model_ids)}.")
         foreign = set(matrix.item_ids).difference(items["item_id"])
         if foreign:
-            raise DataError(f"{place}: every task must be in the bank, got {shown(sorted(foreign))}, which are not.")
+            raise DataError(f"{self.folder}: every task must be in the bank, got others: {shown(sorted(foreign))}.")
         check_same_content(matrix.items, items)
-        if not self.ignore_prompts:
-            advice = f"To go on anyway: {remedy('ignore_prompts=True', '--ignore-prompts')}."
+        if not self.spec.allow_mixed_prompts:
+            advice = f"To go on anyway: {remedy('allow_mixed_prompts=True', '--ignore-prompts')}."
             check_same_prompts(matrix.items, items, advice=advice)
         return matrix
 
-    def estimate(
-        self, selection: Selection, *, model_id: str | None, level: float, errors: Errors | None
-    ) -> ScoreEstimates:
+    def estimate(self, selection: Selection, *, model_id: str | None, level: float) -> ScoreEstimates:
         """Estimate the scores from the trials of a selection, under another name of the agent if one is given."""
-        matrix = self.read()
-        if matrix is None:
-            raise DataError(f"{self.folder}: no task was run, so there is nothing to estimate from.")
-        matrix = only_items(matrix, selection.whole.item_ids)[0].with_errors(errors)
+        matrix = only_items(self.read(), selection.whole.item_ids)[0]
         if model_id:
             matrix = matrix.with_tables(models=matrix.models.with_columns(pl.lit(model_id).alias("model_id")))
         return estimate(self.bank, matrix, selection=selection.whole, level=level)
@@ -285,22 +286,18 @@ def _values(words: Sequence[str], options: Sequence[str]) -> list[str]:
     return found
 
 
-def _counts(matrix: ResponseMatrix) -> tuple[Any, Any]:
-    """Count the trials of each item with a verdict, and those that were lost, (n_items,) each."""
-    judged = matrix.observed[0].astype(int) if matrix.n_trials is None else matrix.n_trials[0]
-    return judged, np.zeros(matrix.n_items, dtype=int) if matrix.lost is None else matrix.lost.n[0]
-
-
-def _answer(matrix: ResponseMatrix, item_id: str) -> Answer:
-    """Return the answer to an item: counts of trials that are right or wrong, else their mean; all of their costs."""
-    at = matrix.item_ids.index(item_id)
-    judged, lost = (int(one[at]) for one in _counts(matrix))
+def _answer(item_id: str, trials: Sequence[JobTrial], matrix: ResponseMatrix) -> Answer:
+    """Return the answer to an item: counts of trials that are right or wrong, else their mean; and what all cost."""
+    costs: dict[str, float] = {}
+    for unit in COST_COLUMNS:
+        known = [one for trial in trials if isinstance(one := trial.costs.get(unit), int | float)]
+        costs |= {unit: len(trials) * fmean(known)} if known else {}
+    at = matrix.item_ids.index(item_id) if item_id in matrix.item_ids else None
+    if at is None or not matrix.observed[0, at]:
+        return answer(item_id, failed=True, reason=trials[0].error or "no verdict", costs=costs)
     response = float(matrix.responses[0, at])
-    known = {unit: float(cost[0, at]) * (judged + lost) for unit, cost in matrix.costs.items()}
-    costs = {unit: cost for unit, cost in known.items() if not math.isnan(cost)}
-    if not judged:
-        return answer(item_id, failed=True, reason=KINDS[matrix.lost.kind[0, at]] if matrix.lost else "", costs=costs)
-    n_correct = round(response * judged)
-    if judged > 1 and math.isclose(n_correct, response * judged, abs_tol=1e-9):
-        return answer(item_id, n_correct=n_correct, n_trials=judged, costs=costs)
+    n_trials = 1 if matrix.n_trials is None else int(matrix.n_trials[0, at])
+    n_correct = round(response * n_trials)
+    if n_trials > 1 and math.isclose(n_correct, response * n_trials, abs_tol=1e-9):
+        return answer(item_id, n_correct=n_correct, n_trials=n_trials, costs=costs)
     return answer(item_id, response, costs=costs)
