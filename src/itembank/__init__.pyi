@@ -30,6 +30,8 @@ from .pages.shown import show as show
 from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan
 from .planning.select import select as select
+from .planning.trials import TrialPlan as TrialPlan
+from .planning.trials import plan_trials as plan_trials
 from .readers.builtin import load_builtin as load_builtin
 from .readers.read import read_responses as read_responses
 from .readers.read import responses_from_frame as responses_from_frame

@@ -43,6 +43,7 @@ OF_SOURCES = {
     *("--run-config", "--solver", "--solver-config", "--system-message", "--log-buffer", "--no-log-samples"),
     *("--sample-shuffle", "--task-config", "--font", "--main", "--option"),  # the last three are no options of programs
     *(one for one in (*OWNED, *AGENT) if one.startswith("--")),
+    *("--dataset_name", "--predictions_path", "--run_id", "--run-id"),
 }
 SHARED = {"--help", "--version", "--debug", "--quiet", "--verbose"}
 DEFAULT = "verdict"

@@ -127,6 +127,14 @@ def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     assert sets[1][1:3] == [f"{100.0 * first[name]:.1f}" for name in ("error", "half_width")]
     assert [row[0] for row in rows(table(page, "Scores of single scenarios"))] == ["math", "code", "law"]
     assert "Past models" not in titles(page)
+    best = np.argsort(-whole.known_scores.value[:, -1], kind="stable")[0]
+    for names, column in ((True, ["Past model", "Score"]), (False, ["Score"])):
+        strip = section(bank_page(without_responses(whole, keep_scores=True, keep_names=names)), "Past models").blocks[
+            0
+        ]
+        assert [one.title for one in strip.table.columns] == column
+        assert strip.data[0].columns["model"][0] == (whole.responses.model_ids[best] if names else "not named")
+        assert len(strip.data[0]) == 12
     assert dict(page.provenance)["Published from bank"] == whole.bank_id
 
 

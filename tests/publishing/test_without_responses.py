@@ -173,6 +173,12 @@ def test_public_scores_are_kept_with_digests_of_names_where_asked_for(whole, sel
     names = b"".join(one.read_bytes() for one in (tmp_path / "bank").iterdir())
     assert not any(name.encode() in names for name in whole.responses.model_ids)
     assert plain.past_models.names == ()
+    named = without_responses(whole, selections=[selection], keep_scores=True, keep_names=True)
+    assert named.bank_id == plain.bank_id
+    save_bank(named, tmp_path / "named")
+    told = load_bank(tmp_path / "named").past_models
+    assert told.names == past.names
+    assert [whole.responses.model_ids.index(one) for one in told.told] == np.argsort(-scores, kind="stable").tolist()
     known = asked.with_tables(models=asked.models.with_columns(model_id=pl.Series([first, "b", "c", "d"])))
     (note_,) = [one for one in ib.estimate(kept, known).notes if one.kind == "past-model"]
     assert (note_.models, "take a bank that was made without" in note_.text) == ((first,), True)
@@ -190,6 +196,7 @@ def spoiled(published, **changes):
         (lambda kept: {"n_models": 0}, "must hold no models"),
         (lambda kept: {"past": PastModels(("A" * 16,), np.ones(1), "s")}, "a digest of a name and a score"),
         (lambda kept: {"past": PastModels(("a" * 16,), np.array([1.5]), "s")}, "a digest of a name and a score"),
+        (lambda kept: {"past": PastModels(("a" * 16,), np.ones(1), "s", ("gpt",))}, "must be those of their digests"),
         (lambda kept: {"whole_bank": "\x1b[2J"}, "whole_bank must be the id of a bank"),
         (
             lambda kept: {"factor_model": dataclasses.replace(kept.factor_model, loadings=np.zeros(()))},

@@ -12,6 +12,8 @@ from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.swe_bench import is_swe_bench
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* have no verdict")
+
 IDS = [f"owner__tool-{k}" for k in range(6)]
 AS_REPORTS = ReadingSpec(format="swe-bench")
 METADATA = """\

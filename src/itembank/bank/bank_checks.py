@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS, Bank
-from itembank.bank.past_models import PastModels, Published, PublishedSubset, is_name_digest
+from itembank.bank.past_models import PastModels, Published, PublishedSubset, is_name_digest, name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import entry_points_of
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -159,6 +159,8 @@ def _past_model_problems(past: PastModels | None) -> Iterator[str]:
     is_score = np.isnan(past.scores) | ((past.scores >= 0.0) & (past.scores <= 1.0))
     if past.scores.shape != (len(past.names),) or not is_score.all() or not all(map(is_name_digest, past.names)):
         yield "published past models must have a digest of a name and a score in [0, 1] each."
+    elif past.told and tuple(name_digest(one, past.salt) for one in past.told) != past.names:
+        yield "the ids of published past models must be those of their digests, in the same order."
 
 
 def _n_columns(array: FloatArray) -> int:

@@ -49,6 +49,7 @@ class PastModels(NamedTuple):
     names: tuple[str, ...]  # Ids, or with a salt their digests (`name_digest`); none where they are not known
     scores: FloatArray  # (n_models,): The overall score, or the one in its place; NaN where unknown
     salt: str = ""
+    told: tuple[str, ...] = ()  # Ids beside digests, where they may be shown
 
     def rows(self, model_id: str) -> list[int]:
         """Rows of the past models that have this id."""
@@ -172,6 +173,7 @@ class Published:
             "subsets": subsets,
             "newest": None if self.newest is None else self.newest.isoformat(),
             **({} if self.past is None else {"past_models": list(self.past.names)}),
+            **({"past_model_ids": list(self.past.told)} if self.past is not None and self.past.told else {}),
             "target": None if self.rest is None else [self.rest.target_id, self.rest.target_digest],
         }
 
@@ -219,7 +221,10 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         rest = Rest(**sums, target_id=target_id, target_digest=digest)
     names, past = record.get("past_models"), None
     if names is not None:
-        past = PastModels(tuple(map(str, names)), found[PAST_SCORES], str(record["whole_bank"]))
+        told = tuple(
+            visible(str(one)) for one in record.get("past_model_ids", ())
+        )  # it is shown, as the explanation is
+        past = PastModels(tuple(map(str, names)), found[PAST_SCORES], str(record["whole_bank"]), told)
     return Published(
         int(record["n_models"]),
         str(record["whole_bank"]),

@@ -1,9 +1,11 @@
 """`itembank plan`: how many items a question needs."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import itembank as ib
 from itembank.cli import options
+from itembank.cli.new_results import importing_first
 from itembank.cli.render import detail, note, warnings_as_notes
 from itembank.cli.signatures import option, verb
 
@@ -26,6 +28,16 @@ def plan_command(
     level: options.Level,
     power: Annotated[float, "Probability of finding --difference to be significant, between 0 and 1."] = 0.8,
     max_items: Annotated[int | None, option("Plan for no more items than these.", type=options.COUNT)],
+    trials: Annotated[bool, "Say what trials of an item are worth: the chance in one run, and in the mean of several."],
+    budget: Annotated[float | None, "What all trials may cost: how it is best split into items and trials."],
+    cost: Annotated[str | None, "Unit of --budget; cost_usd, or the only one that the bank knows, if it is not told."],
+    judged: Annotated[
+        Path | None,
+        option(
+            "The same answers by several judges, a table with a column judge: what comes from judges counts as chance.",
+            type=options.FILE,
+        ),
+    ],
     out: options.Out,
 ) -> None:
     """Find how many items a question needs, from the bank alone.
@@ -39,8 +51,34 @@ def plan_command(
       itembank plan bank --half-width 0.02
       itembank plan bank --difference 0.03 --power 0.9
       itembank plan bank --target math --max-items 300
+
+    With --trials, for items that may be tried several times: many items once or fewer items more often, and what two
+    runs of the same model differ by.
+
+      itembank plan bank --trials --budget 50
     """
     loaded = ib.load_bank(bank)
+    options.refuse_unused(
+        (("half_width", "difference", "max_items", "estimand"), not trials, "a number of items, not with --trials"),
+        (("budget", "judged"), trials, "--trials"),
+        ("cost", budget is not None, "--budget"),
+    )
+    if trials:
+        asked: dict[str, Any] = {"budget": budget, "cost_unit": cost, "target": target, "level": level, "power": power}
+        with importing_first([judged] if judged else []), warnings_as_notes():
+            split = ib.plan_trials(loaded, judged=_by_judge(judged), **asked)
+        out.record(
+            split.to_dict(),
+            "splits",
+            split.rows(),
+            "plan-trials",
+            title=split.message,
+            facts=("target", "task_error", "trial_error", "judge_error"),
+            heading="What each number of trials an item brings, scores in points",
+        )
+        for one in split.notes[1:]:
+            note(one.text)
+        return
     goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():
         made = ib.plan(loaded, target=target, estimand=estimand, level=level, max_items=max_items, **goal)
@@ -57,6 +95,13 @@ def plan_command(
         detail(made.message)
     if made.target in loaded.targets.scenarios:
         note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
+
+
+def _by_judge(judged: Path | None) -> "list[ib.ResponseMatrix]":
+    """Read the answers by each of several judges, where there are such."""
+    from itembank.readers.judges import read_by_judge
+
+    return [] if judged is None else read_by_judge(judged)
 
 
 def _answer(made: "ib.Plan") -> str:

@@ -33,6 +33,7 @@ from itembank.pages.blocks import (
     heads,
 )
 from itembank.pages.grammar import marks, nominal, picture, score, span, tips
+from itembank.pages.past_models import PastScores, past_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
 from itembank.planning.plan import Plan, overall_plan
@@ -248,7 +249,8 @@ def _made(bank: Bank) -> Iterator[Pair]:
 def _models_section(bank: Bank) -> Section | None:
     """Return the past models' scores; None for a bank that holds no model."""
     if bank.n_models == 0:
-        return None
+        chart = past_chart(PastScores.of(bank), bank.targets.names[-1])
+        return None if chart is None else Section("Past models", (chart,))
     scores = bank.best_known_scores
     rows = np.flatnonzero(np.isfinite(scores[:, -1]))
     if rows.size == 0:

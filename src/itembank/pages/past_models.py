@@ -42,7 +42,8 @@ class PastScores:
             scores = np.zeros(0) if past is None else past.scores
             value = np.full((scores.size, len(bank.targets.names)), np.nan)
             value[:, -1] = scores
-            return cls((UNNAMED,) * scores.size, bank.targets.names, value)
+            ids = past.told if past is not None and past.told else (UNNAMED,) * scores.size
+            return cls(ids, bank.targets.names, value)
         return cls(tuple(bank.responses.model_ids), bank.targets.names, bank.past_scores)
 
     @property
@@ -132,33 +133,50 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     words = standing_words(past, model)
     if not words:
         return None
-    column = past.value[:, past.targets.index(model.target)]
-    rows = np.flatnonzero(~np.isnan(column))
-    chosen = rows[np.argsort(column[rows], kind="stable")]
-    # up to 2,000 past models are drawn one by one; of more, evenly many
-    chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, 2000)).round().astype(np.int64))]
-    names = [past.model_ids[row] for row in chosen.tolist()]
-    old = Data(f"{model.key}-past", {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
+    x = score("estimate", score_words(model.target))
+    y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
+    old, ticks, note = _strip(past, model.target, f"{model.key}-past", x, y)
     at = model.at
     value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
     new = {"row": "This model", "model": model.model_id, "estimate": value, "low": low, "high": high}
     new["is_flagged"] = model.is_flagged
     one = Data(f"{model.key}-new", {name: [value] for name, value in new.items()})
-    x = score("estimate", score_words(model.target))
-    y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
     tip = tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
-    ticks: Spec = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
-    of_past = tips(model="Past model", score=("Score", PRECISE))
-    spec = picture(
-        marks("tick", of(x, "score"), y, tip=of_past, data=old.name, **ticks),
-        intervals(y, x, tip, data=one.name),
-        height=60,
-    )
+    spec = picture(ticks, intervals(y, x, tip, data=one.name), height=60)
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
-    is_named = UNNAMED not in names
-    columns = (*((Column("model", "Past model", "id"),) if is_named else ()), *heads("score"))
+    return Chart(title, spec, (old, one), words, _scores_table(old), note)
+
+
+def past_chart(past: PastScores, target: str) -> Chart | None:
+    """Draw the scores of past models as a strip; None where none is known."""
+    if not past.known(target).size:
+        return None
+    y = _row("row")
+    old, ticks, note = _strip(past, target, "past-models", score("score", score_words(target)), y)
+    ends = past.known(target)
+    title = f"Past models score from {interval_words(float(ends.min()), float(ends.max()))} points"
+    return Chart(title, picture(ticks, height=40), (old,), "", _scores_table(old), note)
+
+
+def _strip(past: PastScores, target: str, name: str, x: Spec, y: Spec) -> tuple[Data, Spec, str]:
+    """Return a tick for each past model: their data, the best first, the marks, and what must be said of them."""
+    column = past.value[:, past.targets.index(target)]
+    rows = np.flatnonzero(~np.isnan(column))
+    chosen = rows[np.argsort(-column[rows], kind="stable")]
+    # up to 2,000 past models are drawn one by one; of more, evenly many
+    chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, 2000)).round().astype(np.int64))]
+    names = [past.model_ids[row] for row in chosen.tolist()]
+    old = Data(name, {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
+    tip = tips(model="Past model", score=("Score", PRECISE))
+    look: Spec = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
-    return Chart(title, spec, (old, one), words, Table("Scores of past models", old, columns), note)
+    return old, marks("tick", of(x, "score"), y, tip=tip, data=name, **look), note
+
+
+def _scores_table(old: Data) -> Table:
+    """List past models with their scores, or the scores alone where no names are told."""
+    named = () if UNNAMED in old.columns["model"] else (Column("model", "Past model", "id"),)
+    return Table("Scores of past models", old, (*named, *heads("score")))
 
 
 def _row(field: str) -> Spec:

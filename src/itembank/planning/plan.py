@@ -1,5 +1,6 @@
 """The verb `plan` and its result: how many drawn items a question needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,14 +164,14 @@ def plan(
     check_fraction("power", power)
     check_estimand(estimand, Estimand)
     target = bank.targets.last if target == OVERALL else target
-    prospect = _prospect(bank, target, level, power, estimand)
+    prospect = prospect_of(bank, target, level, power, estimand)
     n_total = prospect.n_most
     if max_items is not None:
         check_whole("max_items", max_items, least=FEWEST)
     most = n_total if max_items is None else min(max_items, n_total)
     sizes, at, reached, message = {most, *(n for n in table_sizes(n_total) if n < most)}, None, None, ""
     if goal is not None and value is not None:
-        n_items = _fewest(prospect, GOALS[goal], value)
+        n_items = fewest(prospect, lambda one: getattr(one, GOALS[goal]) <= value)
         reached = n_items is not None and n_items <= most
         at = prospect.at(n_items if n_items is not None and reached else most)
         sizes.add(at.n_items)
@@ -204,7 +205,7 @@ def table_sizes(n_total: int) -> list[int]:
     return [*(size for size in sizes if size * LEAST_STEP <= n_total), n_total]
 
 
-def _prospect(bank: Bank, target: str, level: float, power: float, estimand: Estimand) -> Prospect:
+def prospect_of(bank: Bank, target: str, level: float, power: float, estimand: Estimand = RUN) -> Prospect:
     """Take what a plan for a score needs, or say why there is none."""
     if target in headline_names(bank):
         how = remedy(f"select(with_target(bank, {target!r}), n)", f"itembank select --target {target}")
@@ -225,14 +226,14 @@ def _prospect(bank: Bank, target: str, level: float, power: float, estimand: Est
     return Prospect.of(bank, weights, chance=chance, level=level, power=power)
 
 
-def _fewest(prospect: Prospect, measure: str, goal: float) -> int | None:
-    """Find by bisection the number of items whose measure is at most the goal, one less being too few; None if none."""
+def fewest(prospect: Prospect, is_enough: Callable[[Precision], bool]) -> int | None:
+    """Find by bisection the number of items that are enough, one less being too few; None if none is."""
     low, high = FEWEST - 1, prospect.n_most
-    if getattr(prospect.at(high), measure) > goal:
+    if not is_enough(prospect.at(high)):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if getattr(prospect.at(middle), measure) <= goal:
+        if is_enough(prospect.at(middle)):
             high = middle
         else:
             low = middle

@@ -26,14 +26,18 @@ def answer_variances(bank: Bank) -> FloatArray:
     """
 
     def find() -> FloatArray:
-        parameters, prior, basis = bank.parameters, bank.calibration.prior, score_basis(bank)
-        spread = np.linalg.norm(parameters.loadings @ np.linalg.cholesky(prior.covariance), axis=1)
-        outcomes = expected_curve(parameters, parameters.loadings @ prior.mean + parameters.intercept, spread)[2]
-        ratio = np.minimum(basis.noise_ratio, 1.0)[bank.targets.scenario_index]
-        result: FloatArray = ratio * np.maximum(outcomes, LEAST_CHANCE * (1.0 - LEAST_CHANCE))
+        ratio = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index]
+        result: FloatArray = ratio * np.maximum(outcome_variances(bank), LEAST_CHANCE * (1.0 - LEAST_CHANCE))
         return result
 
     return bank.cache.remember("answer variances", find)
+
+
+def outcome_variances(bank: Bank) -> FloatArray:
+    """Return ``E[p (1 - p)]`` of each item over the prior of ability, (n_items,)."""
+    parameters, prior = bank.parameters, bank.calibration.prior
+    spread = np.linalg.norm(parameters.loadings @ np.linalg.cholesky(prior.covariance), axis=1)
+    return expected_curve(parameters, parameters.loadings @ prior.mean + parameters.intercept, spread)[2]
 
 
 def draw_freedom(counts: FloatArray, expected: FloatArray | float = 1.0) -> float:

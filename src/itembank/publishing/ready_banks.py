@@ -154,7 +154,9 @@ def ready_bank(
     # a smaller one has all items, so that other numbers of items can be chosen, too
     only_chosen = kept.n_items > 1000 and has_simple_curves(kept.parameters)
     report = part_of(progress, 0.8, 1.0)
-    return without_responses(kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, progress=report)
+    return without_responses(
+        kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, keep_names=recipe.names, progress=report
+    )
 
 
 def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:

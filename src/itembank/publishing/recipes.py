@@ -85,6 +85,8 @@ class Recipe:
         Rarer choices of the calibration; with several `n_dims` of its own `dims` is ignored.
     sizes : tuple of int
         Numbers of items to run that errors are measured for; the first is taken unless a number is given.
+    names : bool
+        Whether the bank tells who its past models are, beside their scores: where both are public.
     notes : tuple of str
         What it cannot do, and what is not known of it.
     fetched : Fetched or None
@@ -110,6 +112,7 @@ class Recipe:
     dims: int | Literal["auto"] = "auto"
     calibrate: Variational = field(default_factory=Variational)
     sizes: tuple[int, ...] = (100, 30, 60, 200)
+    names: bool = False
     notes: tuple[str, ...] = ()
     fetched: Fetched | None = None
 

@@ -46,6 +46,7 @@ def without_responses(
     selections: Sequence[GivenSelection] = (),
     only_chosen: bool = False,
     keep_scores: bool = False,
+    keep_names: bool = False,
     progress: ProgressCallback = silent,
 ) -> Bank:
     """Return the bank without its models: no responses, ids, abilities or scores of any.
@@ -65,6 +66,8 @@ def without_responses(
     keep_scores : bool
         Of models whose scores are public anyway: keep their overall scores, and digests of their names, by which
         `estimate` knows a past model again.
+    keep_names : bool
+        With their scores keep their ids, too, for pages.
     progress : ProgressCallback
 
     Returns
@@ -111,7 +114,7 @@ def without_responses(
         measured_discrepancy(bank),
         bank.content_order.items,
         newest=bank.newest,
-        past=_public_scores(bank) if keep_scores else None,
+        past=_public_scores(bank, keep_names=keep_names) if keep_scores else None,
     )
     bare = dataclasses.replace(
         bank,
@@ -135,12 +138,13 @@ def without_responses(
     )
 
 
-def _public_scores(bank: Bank) -> PastModels:
-    """Return digests of the past models' names with their overall scores, the highest first."""
+def _public_scores(bank: Bank, *, keep_names: bool) -> PastModels:
+    """Return digests of the past models' names, or both, with their overall scores, the highest first."""
     scores = bank.known_scores.value[:, -1]
     order = np.argsort(-np.nan_to_num(scores, nan=-1.0), kind="stable").tolist()
-    names = tuple(name_digest(bank.responses.model_ids[row], bank.bank_id) for row in order)
-    return PastModels(names, single(scores[order]), bank.bank_id)
+    ids = tuple(bank.responses.model_ids[row] for row in order)
+    names = tuple(name_digest(one, bank.bank_id) for one in ids)
+    return PastModels(names, single(scores[order]), bank.bank_id, ids if keep_names else ())
 
 
 def single(array: FloatArray) -> FloatArray:

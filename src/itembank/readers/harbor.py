@@ -7,18 +7,17 @@ verdict is a lost answer, which Harbor's own means count as 0; agents that ran o
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, rows_of_trials
+from itembank.readers.trials import Trial, check_agents, rows_of_trials, seconds_between, tell_of_own_means
 from itembank.responses.prompts import entries_text
 
 TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
@@ -150,7 +149,7 @@ def read_trial(path: Path) -> JobTrial | None:
             has_ended=record.get("finished_at") is not None and error != CANCELLED,
             costs={
                 **{unit: usage.get(key) for key, unit in COSTS.items()},
-                "seconds": _seconds(run.get("started_at"), run.get("finished_at")),
+                "seconds": seconds_between(run.get("started_at"), run.get("finished_at")),
             },
             limits=time_limits(config),
         )
@@ -161,13 +160,6 @@ def time_limits(config: Mapping[str, Any]) -> str:
     return entries_text(
         {key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None}
     )
-
-
-def _seconds(started: Any, finished: Any) -> float | None:
-    """Time that an agent took; None where it is not told."""
-    if not (started and finished):
-        return None
-    return (datetime.fromisoformat(str(finished)) - datetime.fromisoformat(str(started))).total_seconds()
 
 
 def _reward(trial: JobTrial, spec: ReadingSpec) -> float | None:
@@ -240,22 +232,13 @@ def _compare(
         ended = [one.error for one, value in zip(trials, own, strict=True) if value is None and one.has_ended]
         kinds.update(error or "no exception" for error in ended)
         if ended:
-            silent.append(f"{model} on {dataset} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}")
+            silent.append((f"{model} on {dataset}", theirs, ours))
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
         if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] / most - theirs) > AGREEMENT:
             other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
-    if silent:
-        why, wrong = (
-            ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
-            remedy("errors='wrong'", "--errors wrong"),
-        )
-        warn(
-            f"{kinds.total()} trials have no verdict ({why}) and are lost answers. Harbor's means over trials count "
-            f"them as 0, in points: {first_few(silent)}. To count them so: {wrong}.",
-            DataWarning,
-        )
+    tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent)
     if other:
         warn(
             f"means over trials must be those that the jobs state, in points, and differ: {first_few(other)}. Are all "

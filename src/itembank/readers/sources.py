@@ -30,6 +30,7 @@ class Source:
     # Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
     takes: tuple[str, ...] = LOGGED
     is_told_by_name: bool = True  # Whether such a name below a folder is enough; else the content is looked at
+    sure: tuple[str, ...] = ()  # Those files whose names are enough where other names are not
     module: str = ""  # X, where it is not the program's name
     # Whether its results name every item; else ``X_rows`` also takes `item_ids`, those of the caller's table of items.
     lists_all_items: bool = True
@@ -62,6 +63,14 @@ SOURCES: Mapping[str, Source] = {
         "results of tau2-bench",
         beside=("simulations/*.json",),
         takes=("max_response", "errors"),
+        is_told_by_name=False,
+    ),
+    "terminal-bench": Source(
+        "results of Terminal-Bench 1",
+        files=("results.json", "*_results.json"),
+        hint="It writes a folder a run into runs/, with results.json.",
+        beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
+        takes=("errors",),
         is_told_by_name=False,
     ),
     "lm-eval": Source(
@@ -106,9 +115,14 @@ SOURCES: Mapping[str, Source] = {
         is_told_by_name=False,
     ),
     "swe-bench": Source(
-        "reports of SWE-bench",
-        files=("results/results.json",),
-        beside=("metadata.yaml",),
+        "reports and logs of SWE-bench",
+        files=("*.json", "*.jsonl"),
+        sure=("run_evaluation/*/*/*/report.json", "*.traj.json"),
+        hint="Its harness writes <model>.<run_id>.json, and a folder an instance into logs/run_evaluation/.",
+        beside=(
+            *("metadata.yaml", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"),
+            *("minisweagent.log", "exit_statuses_*.yaml"),
+        ),
         takes=("errors",),
         is_told_by_name=False,
         lists_all_items=False,
@@ -174,7 +188,8 @@ def source_of_record(record: Mapping[str, Any]) -> str | None:
 
 def source_of_name(path: PurePath) -> str | None:
     """Return the name of the source that the name of a file tells; None where it tells none."""
-    return next((name for name, one in SOURCES.items() if one.is_told_by_name and one.holds(path)), None)
+    told = ((name, one.files if one.is_told_by_name else one.sure) for name, one in SOURCES.items())
+    return next((name for name, patterns in told if matches(path, patterns)), None)
 
 
 def is_companion(path: PurePath) -> bool:

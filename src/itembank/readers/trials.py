@@ -1,12 +1,15 @@
 """Trials of agents: several at a task, some without a verdict, each with what it cost."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import polars as pl
 
-from itembank.errors import DataError, first_few, remedy
+from itembank.errors import DataError, DataWarning, first_few, remedy, warn
 from itembank.readers.json_files import Record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
@@ -50,7 +53,7 @@ def records_of_trials(
                 "n_errors": len(failed),
                 "error": failed[0] if failed else None,
                 "epoch": (run or None) if are_counts else f"{run} {group[0].name} {number}".strip(),
-                **{unit: _mean([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
+                **{unit: mean_cost([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
                 "content_hash": group[0].content,
             }
 
@@ -89,6 +92,36 @@ def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
         )
 
 
-def _mean(amounts: Sequence[Any]) -> float | None:
+def tell_of_own_means(
+    what: str,
+    whose: str,  # "Harbor's means count"
+    kinds: Counter[str],  # How many have no verdict, by what they ended in
+    means: Sequence[tuple[str, float, float]],  # Whose it is, the source's own mean, and that of what has a verdict
+) -> None:
+    """Warn that a source counts what has no verdict as 0, and name both means; nothing if all have one."""
+    if means:
+        why, wrong = (
+            ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
+            remedy("errors='wrong'", "--errors wrong"),
+        )
+        both = [f"{name} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}" for name, theirs, ours in means]
+        warn(
+            f"{kinds.total()} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
+            f"{first_few(both)}. To count them so: {wrong}.",
+            DataWarning,
+        )
+
+
+def seconds_between(started: Any, finished: Any) -> float | None:
+    """Time from one moment to another, as ISO 8601 writes them; None where it is not told."""
+    try:
+        return (datetime.fromisoformat(finished) - datetime.fromisoformat(started)).total_seconds()
+    except (TypeError, ValueError):
+        return None
+
+
+def mean_cost(amounts: Sequence[Any]) -> float | None:
+    """Average what is known of some costs; what is no number, infinite or below 0 is not known."""
     known = [float(one) for one in amounts if isinstance(one, int | float) and not isinstance(one, bool)]
+    known = [one for one in known if 0.0 <= one < math.inf]
     return sum(known) / len(known) if known else None

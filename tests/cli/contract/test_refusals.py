@@ -115,6 +115,8 @@ MISUSED = {
         "--half-width 0.1 --difference 0.1": "one goal",
         "--level 0": "level",
         "--max-items 1": "max_items",
+        "--trials --max-items 9": "not with --trials",
+        "--budget 9": "goes with --trials",
     },
     f"{_START} {shlex.join(FAST)}": {
         "--half-width wide": "SCORE=NUMBER",

@@ -74,7 +74,11 @@ CALLS = {
         "bank past.csv --ranking --method p-irt",
     ],
     "gate verdict": ["alone.csv another.csv --margin 0.3 --self-test", "alone.csv another.csv --margin 0.3"],
-    "plan": ["bank --max-items 15 --half-width 0.2", "bank --difference 0.3 --target math"],
+    "plan": [
+        "bank --max-items 15 --half-width 0.2",
+        "bank --difference 0.3 --target math",
+        "counts-bank --trials --budget 9000 --cost output_tokens --judged judged.csv",
+    ],
     "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],

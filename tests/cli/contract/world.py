@@ -27,6 +27,7 @@ COMMANDS = (
     "import past.csv whole.csv -o all-known.parquet --models models.csv",
     "calibrate past-known.parquet -o bank --method map --dims 1",
     "calibrate past-known.parquet -o bank-2 --dims 2 --no-folds",
+    "calibrate counts.csv -o counts-bank --method map --dims 1 --no-folds",
     "import one.csv -o new.parquet",
     "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
     "select bank -n 6 -o six.json",  # of which `info` then says how good they are, whatever else is tried
@@ -100,6 +101,11 @@ def _tables(folder):
         folder / "probabilities.csv"
     )
     past.with_columns(n_trials=4, response=pl.col("twice") / 2).write_csv(folder / "counts.csv")
+    marks = past.filter(pl.col("model_id") == "m1").select("model_id", "item_id", "response")
+    strict = marks.with_columns(response=pl.col("response") * 0.8, judge=pl.lit("strict"))
+    pl.concat([marks.with_columns(pl.col("response") * 1.0, judge=pl.lit("mild")), strict]).write_csv(
+        folder / "judged.csv"
+    )
     tiny = past.filter(pl.col("item_id").str.len_chars() < 7)
     tiny.write_csv(folder / "tiny.csv")
     tiny.with_columns(response=pl.col("twice") / 2).write_csv(folder / "levels.csv")

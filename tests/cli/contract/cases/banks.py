@@ -261,15 +261,19 @@ _PLAN = Case(
         "sizes": Mode("bank --format json"),
         "half-width": Mode("bank --max-items 15 --half-width 0.2 --format json"),
         "difference": Mode("bank --max-items 15 --difference 0.2 --format json"),
+        "floor": Mode("counts-bank --trials --format json"),
+        "split": Mode("counts-bank --trials --budget 9000 --cost output_tokens --format json"),
     },
     values=options(
         "--format table --half-width 0.1 --difference 0.1 --target math --level 0.8 --estimand repeated --power 0.6 "
-        "--max-items 11"
+        "--max-items 11 --trials --budget 7000 --cost input_tokens --judged judged.csv"
     ),
+    no_effect=dict.fromkeys([("floor", "--trials"), ("split", "--trials")], "it is given already"),
     nowhere=ONE_ATTEMPT,
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",
+        ("sizes", "--trials"): "needs to know how much answers vary from run to run",
     },
 )
 
