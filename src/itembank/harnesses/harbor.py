@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
@@ -34,6 +33,7 @@ from itembank.readers.harbor import JobTrial, read_trial, time_limits
 from itembank.readers.json_files import listed, mapping
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
+from itembank.readers.trials import mean_cost
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import answer
@@ -288,10 +288,8 @@ def _values(words: Sequence[str], options: Sequence[str]) -> list[str]:
 
 def _answer(item_id: str, trials: Sequence[JobTrial], matrix: ResponseMatrix) -> Answer:
     """Return the answer to an item: counts of trials that are right or wrong, else their mean; and what all cost."""
-    costs: dict[str, float] = {}
-    for unit in COST_COLUMNS:
-        known = [one for trial in trials if isinstance(one := trial.costs.get(unit), int | float)]
-        costs |= {unit: len(trials) * fmean(known)} if known else {}
+    means = {unit: mean_cost([one.costs.get(unit) for one in trials]) for unit in COST_COLUMNS}
+    costs = {unit: len(trials) * mean for unit, mean in means.items() if mean is not None}
     at = matrix.item_ids.index(item_id) if item_id in matrix.item_ids else None
     if at is None or not matrix.observed[0, at]:
         return answer(item_id, failed=True, reason=trials[0].error or "no verdict", costs=costs)
