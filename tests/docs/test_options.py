@@ -27,15 +27,16 @@ PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|harbor|tau
 FOREIGN = {
     *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
     *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
-    *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error", "--sample-id"),  # Inspect
     *(
-        "--instance_ids",
-        "--run-ids",
-        "--dump-eval-details",
-        "--mode",
-        "--include-task-name",
-        "--max-retries",
-    ),  # other harnesses
+        "--epochs",
+        "--display",
+        "--log-dir",
+        "--no-log-realtime",
+        "--no-fail-on-error",
+        "--sample-id",
+        "--model-role",
+    ),  # Inspect
+    *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name", "--max-retries"),
     *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
 }
 OF_SOURCES = {

@@ -101,6 +101,7 @@ def check_command(
     sources: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES...", type=options.BankPath(file_okay=True))],
     items: Annotated[Choices, {"Items: of a bank alone, or of RESPONSES alone": _ITEMS}],
     models: Annotated[Choices, {"New models: a BANK, then RESPONSES": _MODELS}],
+    jq: options.Jq,
     out: options.Out,
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
@@ -130,18 +131,19 @@ def check_command(
     """
     if len(sources) > 1 and is_bank(sources[0]):
         refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
-        _check_models(sources[0], sources[1:], models, out)
+        _check_models(sources[0], sources[1:], models, jq, out)
     else:
         refuse_unused((models, False, "a BANK and RESPONSES of new models"))
-        _check_items(sources, items, out)
+        _check_items(sources, items, jq, out)
 
 
-def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
+def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer) -> None:
     """Examine items, by a bank or by responses."""
-    refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
+    has_bank = is_bank(sources[0])
+    refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"), ("jq", not has_bank, "RESPONSES"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
     with working("check") as report:
-        given = ib.load_bank(sources[0]) if is_bank(sources[0]) else read_results(sources)
+        given = ib.load_bank(sources[0]) if has_bank else read_results(sources, jq)
         known = None if asked["known"] is None else ids_of_file(asked["known"])
         how = {name: asked[name] for name in ("choices", "by", "clusters", "order")}
         audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
@@ -234,7 +236,9 @@ def _print_groups(differential: "DifferentialItems") -> None:
         note(f"Note: {visible(one)}")
 
 
-def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
+def _check_models(
+    bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer
+) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.run_conditions import with_same_content
     from itembank.estimation.asked import known_items
@@ -249,7 +253,7 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
     loaded = ib.load_bank(bank)
     with working("check") as report:
         loaded = _bank_of(loaded, responses)
-        answers = _read(loaded, responses, asked["match"])
+        answers = _read(loaded, responses, asked["match"], jq)
         known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
@@ -348,14 +352,15 @@ def _bank_of(bank: "ib.Bank", paths: Sequence[Path]) -> "ib.Bank":
     return found
 
 
-def _read(bank: "ib.Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
+def _read(bank: "ib.Bank", paths: Sequence[Path], match: str, jq: str | None) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
     from itembank.sessions.journal import is_journal
     from itembank.sessions.journal_sessions import JournalAnswers, journal_responses
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return JournalAnswers(read_new_results(bank, paths, match=match, same_content=False), {}, {})
+        return JournalAnswers(read_new_results(bank, paths, match=match, jq=jq, same_content=False), {}, {})
+    refuse_unused(("jq", False, "results other than journals of sessions"))
     if len(journals) < len(paths):
         raise click.UsageError(
             "RESPONSES must be journals of sessions or other results, not both. Check them one after the other."

@@ -121,6 +121,7 @@ def verdict_command(
     rule: Annotated[Choices, _RULE],
     self_test: Annotated[bool, "Both are runs of the same set-up: how often does a gate flip, and which margin works?"],
     repeats: Annotated[bool, "Items have repeated answers: say whether more items or more repeats help more."],
+    jq: options.Jq,
     match: options.Match,
     allow_mixed_prompts: options.MixedPrompts,
     outputs: Annotated[Choices, _OUTPUTS],
@@ -148,7 +149,12 @@ def verdict_command(
     loaded = None if bank is None else ib.load_bank(bank)
     with working("gate") as advance:
         one, other = (
-            read_run([path], loaded, match, rule["errors"], allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
+            read_run(
+                *([path], loaded, match, rule["errors"]),
+                allow_mixed_prompts=allow_mixed_prompts,
+                repeats=repeats,
+                jq=jq,
+            )
             for path in (baseline, candidate)
         )
         if self_test:
@@ -212,18 +218,21 @@ def read_run(
     *,
     allow_mixed_prompts: bool,
     repeats: bool = False,
+    jq: str | None = None,
 ) -> "ib.ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
     from itembank.readers.read import read_matrix
 
     if bank is not None:
-        return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    with importing_first(paths):
+        how: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors, "jq": jq}
+        return read_new_results(bank, paths, **how)
+    with importing_first(paths, jq):
         spec = ReadingSpec(
             empty="drop",
             allow_mixed_prompts=allow_mixed_prompts,
             repeats="count" if repeats else "error",
             errors=errors,
+            jq=jq,
         )
         return read_matrix(list(paths), spec)
 
@@ -286,6 +295,7 @@ def start_command(
     rule: Annotated[Choices, _RULE],
     max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],
     ids: Ids,
+    jq: options.Jq,
     match: options.Match,
     seed: options.Seed,
     out: options.Out,
@@ -306,7 +316,7 @@ def start_command(
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes():
-        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False)
+        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False, jq=jq)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         plan.save(output)
@@ -338,9 +348,7 @@ def next_command(
     running: Annotated[Choices, RUNNING],
     model_id: Annotated[str | None, "Name of the candidate that the command runs."],
     ids: Ids,
-    match: options.Match,
-    allow_mixed_prompts: options.MixedPrompts,
-    errors: options.LostAnswers,
+    reading: options.NewResults,
     outputs: Annotated[Choices, _OUTPUTS],
 ) -> None:
     """Decide from all answers so far whether the candidate passes, or print the items to run next.
@@ -357,25 +365,26 @@ def next_command(
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
-    plan = ib.GatePlan.load(gate).with_errors(errors)
+    plan = ib.GatePlan.load(gate).with_errors(reading["errors"])
     refuse_unused(
         ((*how, *running, "model_id"), is_run, "--command COMMAND"),
-        (("ids", "allow_mixed_prompts"), not is_run, "results of the candidate"),
+        (("ids", "jq", "allow_mixed_prompts"), not is_run, "results of the candidate"),
         ("match", not is_run and bool(plan.bank_id), "results for a gate with a bank"),
     )
     if is_run:
         if not model_id:
             raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
-            found = _run_by_command(gate, model_id, errors, how, running)
+            found = _run_by_command(gate, model_id, reading["errors"], how, running)
         print_gate(found, outputs["out"])
         end_gate(found, outputs)
         return
     loaded = plan.bank()
     with warnings_as_notes():
-        given = read_run(candidate, loaded, match, plan.spec.errors, allow_mixed_prompts=allow_mixed_prompts)
+        given = read_run(candidate, loaded, **{**reading, "errors": plan.spec.errors})
         known = option_probabilities(candidate, given) if plan.probabilities is not None else None
-        found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow_mixed_prompts)
+        allow = reading["allow_mixed_prompts"]
+        found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow)
     then = None
     if found.next_items:
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])

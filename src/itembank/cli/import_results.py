@@ -68,7 +68,7 @@ _READING: Choices = {
             "--exclude-file",
             metavar="PATTERN",
         ),
-        "jq": _field("Make rows of JSON of any shape by a program of jq, or by that in @FILE.", metavar="PROGRAM"),
+        "jq": options.Jq,
         "model_id": _field("Id of the model, for results of one model that do not name it."),
         "allow_mixed_prompts": _field("Join models that were asked with different prompts, or have different judges."),
         "skip_unusable": _field("Skip what cannot be read, and say what and why."),

@@ -19,7 +19,7 @@ from itembank.readers.agreement import in_both, other_in
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import LostAnswers, one_policy
-from itembank.responses.prompts import prompt_differences
+from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
@@ -52,6 +52,8 @@ def joined(
             raise DataError(
                 f"{unlike}. To compare them anyway: {remedy('allow_mixed_prompts=True', '--allow-mixed-prompts')}."
             )
+        if not unlike:
+            warn_of_versions(one.items, items, whose="others")
         items = pl.concat([items, one.items], how="diagonal_relaxed").unique(
             "item_id", keep="first", maintain_order=True
         )

@@ -23,7 +23,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
-from itembank.responses.prompts import prompt_differences
+from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -266,6 +266,8 @@ class GatePair:
         if unlike and not allow_mixed_prompts:
             ask = remedy("allow_mixed_prompts=True", "--allow-mixed-prompts")
             raise DataError(f"{unlike}. To ask whether the candidate's prompt is as good as the baseline's: {ask}.")
+        if not unlike:
+            warn_of_versions(shared.items, baseline.items, whose="the baseline")
         both = np.full((2, baseline.n_items), np.nan)
         both[0] = baseline.responses[0]
         places = baseline.item_indices(shared.item_ids)

@@ -25,7 +25,7 @@ from itembank.files.atomic import held
 from itembank.gating.stages import GatePlan
 from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
-from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, warn_of_versions
 from itembank.sessions.answers import answer_to, tell_all
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed
@@ -71,6 +71,8 @@ def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is
         )
     if told:
         warn(f"{told}. The run goes on with these prompts.", DataWarning)
+    else:
+        warn_of_versions(asked, items)
     return bool(told)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
-from itembank.responses.prompts import how_to_mix, prompt_differences
+from itembank.responses.prompts import how_to_mix, prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
 def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None) -> None:
     """Raise `DataError` when items were asked with other prompts than the bank's (`prompt_differences`).
 
-    `advice` says how they are taken all the same.
+    Another version of a task whose prompts are the same is a `DataWarning`. `advice` says how they are taken anyway.
     """
     words = prompt_differences(items, known)
     if words:
@@ -131,6 +131,7 @@ def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str 
             f"{words}. Scores under other prompts or judges are not comparable: run the items as the bank's runs did. "
             f"{how_to_mix() if advice is None else advice}"
         )
+    warn_of_versions(items, known)
 
 
 def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -76,7 +76,8 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
             elif spec.jq is not None:
-                raise DataError(f"{path}: is a folder; a program of jq reads files: {path / '*.json'}")
+                for one in _json_below(path, spec):
+                    found.add("long", one)
             elif spec.format == "auto":
                 _look_below(path, spec, found)
             else:
@@ -98,6 +99,14 @@ def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         files = (Path(place, name) for name in sorted(names) if not name.startswith("."))
         yield from (path for path in files if not spec.leaves_out(path))
+
+
+def _json_below(folder: Path, spec: ReadingSpec) -> list[Path]:
+    """Return the files of JSON below a folder; `DataError` when there are none."""
+    files = [path for path in files_below(folder, spec) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    if not files:
+        raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
+    return files
 
 
 def format_of_file(path: Path, spec: ReadingSpec) -> Format:

@@ -261,8 +261,9 @@ def _read_source(
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     if spec.jq is not None:
         program = JqReader(spec)
-        parts = read_each(paths, lambda path: _named(program.rows(path), spec), progress, spec)
+        read_by_jq = [rows for rows in read_each(paths, program.rows, progress, spec) if rows is not None]
         program.check()
+        parts = [_named(rows, spec) for rows in read_by_jq]
     else:
         read = response_file_rows if source_format == "responses" else partial(table_rows, spec=spec)
         parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)

@@ -50,8 +50,8 @@ class ReadingSpec:
         'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
         model; the others are the names of programs, as `itembank import --as` has them: 'py-irt', 'lm-eval', ...
     jq : str or None
-        A program of jq that makes rows of JSON of any shape, objects with the names of a long table's columns; or
-        ``@FILE`` that holds one. See `itembank.readers.jq_rows`.
+        A program of jq that makes rows of JSON of any shape, objects with the names of a long table's columns; or the
+        path of a file that holds one, which ends in ``.jq``. See `itembank.readers.jq_rows`.
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's

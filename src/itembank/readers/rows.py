@@ -12,7 +12,15 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
 from itembank.responses.labels import IdKind, named, names_of
-from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
+from itembank.responses.prompts import (
+    DIFFERS,
+    PROMPTS,
+    how_to_mix,
+    join_prompts,
+    prompt_differences,
+    warn_of_versions,
+    with_prompts,
+)
 
 CONTENT = "content_hash"
 """Item column: a digest of what was asked and what is right."""
@@ -225,9 +233,11 @@ def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tu
         return item_table, []
     known = told[0].items
     for number, part in enumerate(told[1:], start=1):
-        words = prompt_differences(part.items, known, whose=joined_source([one.source for one in told[:number]]))
+        whose = joined_source([one.source for one in told[:number]])
+        words = prompt_differences(part.items, known, whose=whose)
         if words:
             return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
+        warn_of_versions(part.items, known, whose=whose)
         known = join_prompts([known, part.items])
     return item_table, []
 
