@@ -11,7 +11,7 @@ import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli import options
 from itembank.cli.check_tables import Checks, print_checks
-from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
+from itembank.cli.command import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, note_overall, read_new_results, read_results
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
 from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working

@@ -7,7 +7,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.main import EXIT_IMPRECISE
+from itembank.cli.command import EXIT_IMPRECISE
 from itembank.cli.new_results import read_new_results, say_notes, typicality_text
 from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.session_options import ReplayedSession, session_spec

@@ -6,7 +6,7 @@ verdict is a lost answer, which Harbor's own means count as 0; agents that ran o
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +26,8 @@ USUAL = "reward"
 """The reward that counts where a verifier gives several."""
 CANCELLED = "CancelledError"
 """What stopped before it was tried: it was not run."""
+NOT_SET_UP = "unknown"
+"""Version of an agent that is installed in each trial, until it is."""
 COSTS = {"n_input_tokens": "input_tokens", "n_output_tokens": "output_tokens", "cost_usd": "cost_usd"}
 NO_DATASET = "adhoc"
 """Scenario of tasks that belong to no dataset, as Harbor calls it."""
@@ -44,7 +46,6 @@ class JobTrial:
     job: Path
     task: str
     dataset: str
-    model_id: str
     about: Mapping[str, str | None]  # Agent, version, language model and arguments, for the model table
     started: str
     checksum: str | None
@@ -53,6 +54,12 @@ class JobTrial:
     has_ended: bool  # Neither still running, nor cancelled before it was tried
     costs: Mapping[str, Any]
     limits: str  # How much more time than usual it had
+
+    @property
+    def model_id(self) -> str:
+        """The agent with its version, and the language model."""
+        agent = "@".join(filter(None, (self.about["agent"], self.about["agent_version"])))
+        return "+".join(filter(None, (agent, self.about["llm"])))
 
 
 def is_harbor(record: Record) -> bool:
@@ -63,8 +70,8 @@ def is_harbor(record: Record) -> bool:
 def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
     source = joined_source(paths)
-    found = read_each(own_files(paths, "harbor", spec), _trial, progress, spec)
-    trials = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
+    found = read_each(own_files(paths, "harbor", spec), read_trial, progress, spec)
+    trials = _with_versions(sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started)))
     if not trials:
         raise DataError(
             f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
@@ -93,7 +100,23 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
-def _trial(path: Path) -> JobTrial | None:
+def _with_versions(trials: Sequence[JobTrial]) -> list[JobTrial]:
+    """Give trials that broke before their agent was set up its version, if other trials of it have but one."""
+    known: dict[tuple[Path | None, str | None, str | None], dict[str, None]] = {}
+    for one in trials:
+        if (version := one.about["agent_version"]) not in {None, NOT_SET_UP}:
+            for job in (one.job, None):
+                known.setdefault((job, one.about["agent"], one.about["llm"]), {})[str(version)] = None
+    filled = []
+    for one in trials:
+        agent = one.about["agent"], one.about["llm"]
+        versions = known.get((one.job, *agent)) or known.get((None, *agent)) or {}
+        is_open = one.about["agent_version"] == NOT_SET_UP and one.rewards is None and len(versions) == 1
+        filled.append(replace(one, about={**one.about, "agent_version": next(iter(versions))}) if is_open else one)
+    return filled
+
+
+def read_trial(path: Path) -> JobTrial | None:
     """Read a trial; None of a job's own result."""
     record = read_json(path)
     if not isinstance(record, dict) or not is_harbor(record):
@@ -111,18 +134,13 @@ def _trial(path: Path) -> JobTrial | None:
             "llm": str(name) if name else None,
             "agent_args": entries_text(mapping(agent.get("kwargs"))) or None,
         }
-        model = "+".join(filter(None, ("@".join(filter(None, (about["agent"], str(version)))), about["llm"])))
         run, usage = mapping(record.get("agent_execution")), mapping(record.get("agent_result"))
-        limits = {
-            key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None
-        }
         verdict = record.get("verifier_result")
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
             task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
-            model_id=model,
             about=about,
             started=str(record.get("started_at") or ""),
             checksum=record.get("task_checksum"),
@@ -133,8 +151,15 @@ def _trial(path: Path) -> JobTrial | None:
                 **{unit: usage.get(key) for key, unit in COSTS.items()},
                 "seconds": seconds_between(run.get("started_at"), run.get("finished_at")),
             },
-            limits=entries_text(limits),
+            limits=time_limits(config),
         )
+
+
+def time_limits(config: Mapping[str, Any]) -> str:
+    """Write the factors of time limits that a trial, or a job, is configured with; empty where it tells none."""
+    return entries_text(
+        {key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None}
+    )
 
 
 def _reward(trial: JobTrial, wanted: Sequence[str]) -> float | None:

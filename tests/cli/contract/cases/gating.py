@@ -65,14 +65,14 @@ CASES = {
     "gate next": Case(
         modes={
             "results": Mode("gate another.csv --format csv", codes=(0, 1, 3), about=("--format", "--match")),
-            "lost": Mode("gate alone-lost.csv --format csv", codes=(0, 1, 3), about=("--errors",)),
+            "lost": Mode("gate alone-lost.csv --format csv", codes=(5,), about=("--errors",)),
             "json": _by_command(
                 f"'{PROGRAM}' --shell", "--command", "--pattern", "--exit-code", "--logs", "--model-id", "--match"
             ),
             "words": _by_command("'echo 0.25 #1' --pattern [0-9.]+$", "--shell"),
-            "failing": _by_command("false", "--retries", "--max-failures", codes=(1,), hears=True),
+            "failing": _by_command("false", "--retries", "--max-failures", codes=(5,), hears=True),
             "slow": _by_command("'sh -c \"sleep 0.4; echo 1\"'", "--timeout"),
-            "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units"),
+            "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units", codes=(5,)),
         },
         values=ERRORS
         | options(
