@@ -12,7 +12,8 @@ import sys
 
 import itembank as ib
 
-found = ib.read_responses(sys.argv[1], spec=ib.ReadingSpec(repeats="mean", empty="keep"))
+# read as a wrong answer, an item without a verdict is not left out
+found = ib.read_responses(sys.argv[1], spec=ib.ReadingSpec(repeats="mean", errors="wrong")).with_errors("missing")
 if found.responses.shape != (1, 1):
     sys.exit(f"{sys.argv[1]}: there must be one model and one item, got {found.model_ids} and {found.item_ids}.")
 response = found.responses.item()

@@ -124,7 +124,7 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     ]
     path = write_eval(tmp_path / "a.eval", samples, header(n_items=7))
     with pytest.warns(DataWarning) as caught:
-        matrix = read(path, empty="keep")
+        matrix = read(path)
     assert matrix.responses[0].tolist() == pytest.approx([1, np.nan, 0, np.nan, 0, np.nan, np.nan], nan_ok=True)
     texts = " ".join(str(one.message) for one in caught)
     assert "2 of 7 samples ended in an error or at a limit and were scored anyway" in texts

@@ -194,8 +194,8 @@ def test_columns_that_are_null_everywhere_are_named(tmp_path):
     with pytest.raises(DataError, match="rows without 'response': it is null in all of them"):
         read(paths, f"{PLAIN} + {{response: .answer}}")
     lost = f"{PLAIN} + {{response: null, error: .kind}}"
-    with pytest.warns(DataWarning):
-        assert read(paths, lost, empty="keep").lost.n.tolist() == [[1], [1]]
+    with pytest.raises(DataError, match=r"at least one response, got none\. Answers were lost: 2 errors"):
+        read(paths, lost)
 
 
 def test_errors_that_nobody_asked_about_are_told(tmp_path):

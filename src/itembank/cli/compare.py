@@ -101,7 +101,7 @@ def compare_command(
         if loaded is None:
             how = {name: value for name, value in reading.items() if name != "match"}
             with importing_first(sources, reading["jq"]):
-                given = [read_matrix([path], ReadingSpec(empty="drop", **how)) for path in sources]
+                given = [read_matrix([path], ReadingSpec(**how)) for path in sources]
             matrix = joined(given, reading["errors"], allow_mixed_prompts=reading["allow_mixed_prompts"])
             compared = partial(ib.compare, matrix)
         else:

@@ -289,7 +289,6 @@ def read_run(
         return read_new_results(bank, paths, **how)
     with importing_first(paths, jq):
         spec = ReadingSpec(
-            empty="drop",
             allow_mixed_prompts=allow_mixed_prompts,
             repeats="count" if repeats else "error",
             errors=errors,

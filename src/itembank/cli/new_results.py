@@ -81,9 +81,14 @@ def read_new_results(
 
 def note_overall(bank: "ib.Bank") -> None:
     """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
+    from itembank.readers.pass_powers import powers_of
+
     words = bank.targets.overall_in_words
     if words:
         note(f"The overall score is {words}.")
+    k = sorted({*powers_of(bank.responses.items).tolist()} - {0})
+    if k:
+        note(f"Responses are {' and '.join(f'pass^{one}' for one in k)}: the chance that so many trials all succeed.")
     if bank.headline is not None:
         words = bank.headline.in_words
         detail(f"{words[0].upper()}{words[1:]}.")

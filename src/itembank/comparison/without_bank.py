@@ -16,6 +16,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, other_in
+from itembank.readers.pass_powers import check_one_power
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import LostAnswers, one_policy
@@ -41,6 +42,7 @@ def joined(
         return sources[0]
     items = sources[0].items
     for one in sources[1:]:
+        check_one_power([one.items, items])
         changed = other_in(in_both(one.items, items, CONTENT), CONTENT)
         if changed:
             raise DataError(

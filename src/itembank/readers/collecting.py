@@ -18,6 +18,7 @@ from itembank.errors import (
     remedy,
     shown,
     speaks_command_line,
+    warned_once,
 )
 from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
@@ -292,8 +293,12 @@ def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | 
 def read_each(
     paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
 ) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so."""
-    parts, problems = collect(paths, read, progress, name=lambda path: path.name)
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
+
+    A warning that several files cause is given once.
+    """
+    with warned_once(paths):
+        parts, problems = collect(paths, read, progress, name=lambda path: path.name)
     refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
@@ -307,7 +312,8 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Pat
         if path.is_dir():
             own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
         if not own:
-            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {program.hint}".rstrip())
+            names = f" ({', '.join(program.files)})" if program.files else ""
+            raise DataError(f"{path}: holds no {program.title}{names}. {program.hint}".rstrip())
         found.update(dict.fromkeys(own))
     return list(found)
 

@@ -17,7 +17,7 @@ from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, rows_of_trials, seconds_between, tell_of_own_means
+from itembank.readers.trials import Trial, check_agents, item_of, rows_of_trials, seconds_between, tell_of_own_means
 from itembank.responses.prompts import entries_text
 
 TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
@@ -81,7 +81,7 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     groups: dict[Group, list[JobTrial]] = {}
     for one in trials:
         groups.setdefault((one.job, one.model_id, one.dataset), []).append(one)
-    values = {key: [_reward(one, spec) for one in group] for key, group in groups.items()}
+    values = {key: [_reward(one, spec.metric) for one in group] for key, group in groups.items()}
     n_open = sum(not one.has_ended for one in trials)
     if n_open == len(trials):
         raise DataError(f"{source}: must hold a trial that has ended, got {n_open} that have not, or were cancelled.")
@@ -90,13 +90,13 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
             f"{source}: {n_open} of {len(trials)} trials have not ended, or were cancelled, and count as not run.",
             DataWarning,
         )
-    _compare(groups, values, spec.max_response)
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
         _rows(group, values[key], versions[key[0]].get(key[2]), spec)
         for key, group in groups.items()
         if any(one.has_ended for one in group)
     ]
+    _compare(groups, values, spec.max_response)
     return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
@@ -139,7 +139,7 @@ def read_trial(path: Path) -> JobTrial | None:
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
-            task=str(record["task_name"]),
+            task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
             about=about,
             started=str(record.get("started_at") or ""),
@@ -162,25 +162,20 @@ def time_limits(config: Mapping[str, Any]) -> str:
     )
 
 
-def _reward(trial: JobTrial, spec: ReadingSpec) -> float | None:
-    """Reward of a trial, divided by its maximum; None where there is no verdict."""
-    rewards, most = trial.rewards, spec.max_response
+def _reward(trial: JobTrial, wanted: Sequence[str]) -> float | None:
+    """Reward of a trial; None where there is no verdict."""
+    rewards = trial.rewards
     if rewards is None:
         return None
     only = [*rewards] if len(rewards) == 1 else []
-    name = next((one for one in (*spec.metric, USUAL, *only) if one in rewards), None)
+    name = next((one for one in (*wanted, USUAL, *only) if one in rewards), None)
     if name is None:
         raise DataError(
             f"{trial.job}: task {trial.task!r} has the rewards {shown(list(rewards))}. Say which counts: "
             f"{how(metric=(next(iter(rewards)),))}."
         )
-    value = float(rewards[name])
-    if not 0.0 <= value <= most:
-        way = f"Name the most that there can be: {how(max_response=value)}." if value > most else "Let them begin at 0."
-        raise DataError(
-            f"{trial.job}: rewards must be from 0 to {most:g}, got {value:g} for task {trial.task!r}. {way}"
-        )
-    return value / most
+    with laid_out(trial.job, "a job of Harbor"):
+        return None if rewards[name] is None else float(rewards[name])
 
 
 def _rows(
@@ -188,7 +183,10 @@ def _rows(
 ) -> ResponseRows:
     """Make rows of the trials of one job, model and dataset that have ended."""
     ended = [
-        Trial(one.task, value, one.error, one.started, one.costs, one.checksum)
+        Trial(
+            f"{one.dataset}/{one.task}" if spec.prefix_scenario else one.task,
+            *(value, one.error, one.started, one.costs, one.checksum),
+        )
         for one, value in zip(trials, values, strict=True)
         if one.has_ended
     ]
@@ -221,14 +219,15 @@ def _compare(
 ) -> None:
     """Say what trials without a verdict change, and warn of means that are not those that the jobs state.
 
-    Harbor's means are of rewards up to `most` over all trials, those without a verdict counting 0.
+    Rewards, as Harbor's means of them, go up to `most`. Those means are over all trials, those without a verdict
+    counting 0.
     """
     stated = {job: mapping(mapping(_of_job(job, "result.json").get("stats")).get("evals")) for job, *_ in groups}
     other, silent, kinds = [], [], Counter[str]()
     for (job, model, dataset), trials in groups.items():
         own = values[job, model, dataset]
         known = [value for value in own if value is not None]
-        theirs, ours = sum(known) / len(own), sum(known) / max(len(known), 1)
+        theirs, ours = sum(known) / most / len(own), sum(known) / most / max(len(known), 1)
         ended = [one.error for one, value in zip(trials, own, strict=True) if value is None and one.has_ended]
         kinds.update(error or "no exception" for error in ended)
         if ended:

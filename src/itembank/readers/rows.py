@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.pass_powers import check_one_power
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
 from itembank.responses.labels import IdKind, named, names_of
@@ -144,6 +145,7 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
     """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     tables = [part.items for part in parts]
+    check_one_power(tables)
     for column in (*UNCHANGING, "metric") if len(tables) > 1 else ():
         known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
         if known:
