@@ -103,8 +103,6 @@ class Judging(Command):
 @contextmanager
 def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
     """Write where options ask for it why there is no verdict, and end with an exit code that no verdict has."""
-    from itembank.gating import ci_reports
-
     try:
         yield
     except click.exceptions.Exit:  # with a verdict, or after --help
@@ -114,6 +112,8 @@ def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
         asked, (reason, code) = ctx.params, failure(error)
         if not (asked.get("github") or asked.get("junit") or asked.get("gate", True)):
             raise  # a run without a gate
+        from itembank.gating import ci_reports
+
         if (ctx.find_root().obj or {}).get("debug"):
             traceback.print_exception(error)
         if asked.get("github"):  # jobs show an annotation as an error, and only its line breaks are harmless there
