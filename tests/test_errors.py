@@ -154,3 +154,20 @@ def test_warnings_of_some_models_are_given_and_not_listed():
         told = work()
     assert told == ["of all 3 (And 1 more like it.)"]
     assert len(caught) == 2
+
+
+@warned_once(["a.csv", "b/c.csv", "d.csv"])
+def read_odd_files():
+    for file, n in (("a.csv", 2), ("b/c.csv", 3), ("d.csv", 4)):
+        warn(f"{file}: {n} rows are odd: 'x' of {file}.", DataWarning)
+    for file, what in (("d.csv", "read 'kind'"), ("b/c.csv", "read 'state'"), ("e.csv", "1 rows are odd: 'x'")):
+        warn(f"{file}: {what}.", DataWarning)
+
+
+def test_a_warning_that_many_files_cause_is_one_with_the_number_of_all_rows():
+    with pytest.warns(DataWarning) as caught:
+        read_odd_files()
+    assert [str(one.message) for one in caught] == [
+        "a.csv and 2 more files: 9 rows are odd: 'x' of a.csv.",
+        *("d.csv: read 'kind'.", "b/c.csv: read 'state'.", "e.csv: 1 rows are odd: 'x'."),
+    ]

@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -20,6 +20,8 @@ MOST_SHOWN = 100
 _is_command_line: ContextVar[bool] = ContextVar("is_command_line", default=False)
 
 _NUMBERS = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
+_EXAMPLES = re.compile(r": ['\"].*", re.DOTALL)
+_COUNT = re.compile(r"\d+(?= rows | responses )")
 
 
 class ItembankError(Exception):
@@ -183,11 +185,14 @@ def warn(message: str, category: type[ItembankWarning]) -> None:
 
 
 @contextmanager
-def warned_once() -> Iterator[list[str]]:
+def warned_once(files: Iterable[object] = ()) -> Iterator[list[str]]:
     """Give each of the package's warnings once when the work is over, and list the texts but those of `ModelWarning`.
 
-    Warnings that differ in their numbers only are the same; the first of them is given, with how many there were.
+    Warnings that differ in their numbers only are the same; the first of them is given, with how many there were. Those
+    that begin with one of `files` may differ in the file and in examples after a colon, too; a number of rows is that
+    of all files then.
     """
+    known = set(map(str, files))
     caught: list[warnings.WarningMessage] = []
     told: list[str] = []
     try:
@@ -195,21 +200,32 @@ def warned_once() -> Iterator[list[str]]:
             warnings.simplefilter("always", ItembankWarning)
             yield told
     finally:  # they may explain an error that ends the work
-        counts: dict[tuple[type, str], int] = {}
-        first: dict[tuple[type, str], str] = {}
+        kinds: dict[tuple[type, str], list[str]] = {}
         for one in caught:
             text = str(one.message)
             if not issubclass(one.category, ItembankWarning):
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
                 continue
-            key = (one.category, _NUMBERS.sub("0", text))
-            first.setdefault(key, text)
-            counts[key] = counts.get(key, 0) + 1
-        for key, text in first.items():
-            more = counts[key] - 1
-            whole = text if more == 0 else f"{text} (And {more} more like it.)"
-            told += [] if issubclass(key[0], ModelWarning) else [whole]
-            warn(whole, key[0])
+            file, _, rest = text.partition(": ")
+            kind = _EXAMPLES.sub("", rest) if file in known else text
+            kinds.setdefault((one.category, _NUMBERS.sub("0", kind)), []).append(text)
+        for (category, _), texts in kinds.items():
+            whole = texts[0] if len(texts) == 1 else _together(texts, known)
+            told += [] if issubclass(category, ModelWarning) else [whole]
+            warn(whole, category)
+
+
+def _together(texts: Sequence[str], files: Collection[str]) -> str:
+    """Give several warnings of one kind as one."""
+    parts = [text.partition(": ") for text in texts]
+    where, rest = parts[0][0], parts[0][2]
+    n_files = len({file for file, _, _ in parts})
+    if where not in files or n_files == 1:
+        return f"{texts[0]} (And {len(texts) - 1} more like it.)"
+    counts = [_COUNT.match(one) for _, _, one in parts]
+    n = sum(int(one[0]) for one in counts if one is not None)
+    rest = _COUNT.sub(str(n), rest) if all(counts) else rest
+    return f"{where} and {n_files - 1} more files: {rest}"
 
 
 def first_few(parts: Sequence[str], total: int | None = None) -> str:

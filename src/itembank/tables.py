@@ -140,6 +140,11 @@ def cell_text(value: Any) -> str:
     return _decimal(value) if isinstance(value, float) else visible(str(value))
 
 
+def amount(value: float) -> str:
+    """Write an amount of a cost."""
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
+
+
 def _decimal(value: float) -> str:
     """Write a number with four decimals; costs and FLOP may be far larger or smaller, which zeros would fill."""
     size = abs(value)

@@ -111,7 +111,7 @@ BOMBS = {
     ),
     "empty lists, by jq": _bomb(_text("r.json", f"[{'[],' * 20_000_000}[]]"), BY_JQ.format("r.json")),
     "JSON nested deeply, by jq": _bomb(_text("r.json", NEST), BY_JQ.format("r.json")),
-    "a program of jq that is a pipe": _bomb(_pipe("r.jq"), READ.format("long.csv") + " --jq @r.jq", "long.csv"),
+    "a program of jq that is a pipe": _bomb(_pipe("r.jq"), READ.format("long.csv") + " --jq r.jq", "long.csv"),
     "a CSV that is /dev/zero": _bomb(_endless("r.csv"), READ.format("r.csv")),
     "a Parquet file that is /dev/zero": _bomb(_endless("r.parquet"), READ.format("r.parquet")),
     "a CSV that is a pipe": _bomb(_pipe("r.csv"), READ.format("r.csv")),

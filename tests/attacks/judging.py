@@ -42,7 +42,7 @@ def verdict(outcome: Outcome) -> str:
         return found[0]
     if outcome.code in {0, 3} or (outcome.code == 1 and outcome.out.startswith("FAIL: ")):  # the verdict of a gate
         return ACCEPTED
-    return REFUSED if outcome.code in {1, 2, 4} and _SENTENCE.search(outcome.err) else "unclear"
+    return REFUSED if outcome.code in {1, 2, 4, 5} and _SENTENCE.search(outcome.err) else "unclear"
 
 
 def problem_of_json(text: str) -> str:

@@ -19,6 +19,8 @@ from tests.attacks.mutating import mutate
 from tests.attacks.running import Outcome, call_here, run_here
 from tests.attacks.targets import TARGETS, Target
 
+NO_VERDICT = "gate.xml"
+"""The report of a gate, which says why there is no verdict, too."""
 MAY_CHANGE = ("cache/",)
 """Parts of paths of files that any command may make: they can be made again."""
 
@@ -78,7 +80,7 @@ def _judged(target: Target, words: tuple[str, ...], folder: Path, seconds: float
         return "bad output", problem
     after = contents(folder)
     new = [path for path in after if path not in before and not _may_change(path)]
-    left = [path for path in new if found == REFUSED or not _is_of(path, target.writes)]
+    left = [path for path in new if (found == REFUSED and path != NO_VERDICT) or not _is_of(path, target.writes)]
     changed = [path for path in before if after.get(path) != before[path] and not _may_change(path)]
     if left and not (found == REFUSED and words[0] == "study" and not any(".partial" in path for path in left)):
         return "left over", f"{found}, left {left}; {outcome.err[-500:]}"

@@ -26,6 +26,7 @@ COMMANDS = (
     ("import --help", set()),
     ("run lm-eval --help", set()),
     ("run inspect --help", set()),
+    ("run harbor --help", set()),
     ("info bank", SESSION),
     ("session ask run.jsonl", SESSION),
     ("session tell run.jsonl {item} --response 1", SESSION),

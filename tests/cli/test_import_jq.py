@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from itembank.readers.read import read_responses
+from tests.docs.blocks import blocks
 
 pytest.importorskip("jq", reason="needs the extra jq")
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
@@ -16,9 +17,10 @@ COMMANDS = {
     words[2]: words
     for one in PAGE.read_text(encoding="utf-8").split("```")
     if one.strip().startswith("itembank import") and ("--jq" in one or "irsl/" in one)
-    for words in [shlex.split(one.replace("\\\n", " "))]
+    for words in [shlex.split(one.strip().partition("\nitembank ")[0].replace("\\\n", " "))]
 }
 """By what is imported."""
+(LANGSMITH,) = (code for language, code in blocks(PAGE.read_text(encoding="utf-8")) if language == "jq")
 
 
 def write(path, *values):
@@ -51,21 +53,62 @@ def folder(tmp_path, monkeypatch):
         }
         write(tmp_path / "jobs" / f"job-{agent}" / trial / "result.json", content)
         write(tmp_path / "jobs" / f"job-{agent}" / "result.json", {"n_total_trials": 2})
+    failed = {("b", 1): 2, ("b", 0): 1}
     rows = [
-        {"testIdx": k, "provider": {"id": one}, "success": one == "a", "failureReason": 2 * (one == "b" and k == 1)}
+        {
+            "testIdx": k,
+            "promptIdx": "ab".index(one),
+            "provider": {"id": one, "label": ""},
+            "success": (one, k) not in failed,
+            "score": 0.5 * (one == "a"),
+            "failureReason": failed.get((one, k), 0),
+        }
         for k in (0, 1)
         for one in ("a", "b")
     ]
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
-    metrics = [{"name": "Bias", "score": 1.0}, {"name": "Correctness", "score": 0.25}]
-    cases = [{"name": f"case {k}", "success": True, "metricsData": metrics[:: 1 - 2 * k]} for k in (0, 1)]
-    write(tmp_path / "deepeval.json", {"testCases": cases})
-    events = [
-        {"sample_id": f"t.{k}", "type": kind, "data": {"correct": k == 1}}
-        for k in (0, 1)
-        for kind in ("sampling", "match")
+    metrics = [{"name": "Bias", "score": 1.0}, {"name": "Correctness", "score": 0.25, "evaluationModel": "judge-a"}]
+    cases: list[dict] = [{"name": f"case {k}", "metricsData": metrics[:: 1 - 2 * k]} for k in (0, 1)]
+    cases += [{"name": "case 2", "success": False, "metricsData": None}]
+    cases += [{"name": "case 3", "metricsData": [{"name": "Correctness", "score": None, "error": "rate limit"}]}]
+    about = {"testCases": cases, "hyperparameters": {"model": "org/a"}}
+    write(tmp_path / "deepeval" / "latest.json", {"testRunData": about, "testRunLink": None})
+    write(tmp_path / "deepeval" / "llm.json", {"testCases": cases[:1], "hyperparameters": None})
+    for model, last in (("m0", "match"), ("m1", "error")):
+        data = {"match": {"correct": True}, "error": {"type": "Timeout", "message": "no answer"}, "sampling": {}}
+        events = [(0, "sampling"), (0, "match"), (1, "sampling"), (1, last), (2, "sampling")]
+        lines = [{"event_id": n, "sample_id": f"t.{k}", "type": x, "data": data[x]} for n, (k, x) in enumerate(events)]
+        spec = {"completion_fns": [model], "eval_name": "t.dev.v0", "base_eval": "t"}
+        write(tmp_path / "evals" / f"{model}-run.jsonl", {"spec": spec}, *lines, {"final_report": {"accuracy": 1.0}})
+    scores = [("x", 0.5), ("y", -0.25), ("z", None)]
+    simple = {"metadata": {"example_level_metadata": [{"prompt_id": one, "score": score} for one, score in scores]}}
+    write(tmp_path / "simple" / "healthbench_gpt_4.1-mini_20250513_101530_allresults.json", simple)
+    ref, op = "weave:///e/p/object", "weave:///e/p/op"
+    calls = [
+        {
+            "op_name": f"{op}/Evaluation.predict_and_score:abc",
+            "inputs": {"model": f"{ref}/llm:v1", "example": f"{ref}/Dataset:d/attr/rows/id/q{k}"},
+            "output": {"output": "x", "scores": {"exact_match": k == 1} if k < 2 else {}, "model_latency": 0.5},
+            "exception": None,
+        }
+        for k in range(3)
     ]
-    write(tmp_path / "events" / "llm.jsonl", {"spec": {"eval_name": "e"}}, *events)
+    broken = {**calls[0], "output": None, "exception": "TimeoutError"}
+    broken["inputs"] = {**calls[0]["inputs"], "example": f"{ref}/Dataset:d/attr/rows/id/q3"}
+    write(tmp_path / "weave.jsonl", {"op_name": f"{op}/Evaluation.evaluate:abc", "output": {}}, *calls, broken)
+    columns = ["question_id", "model", "correct", "error"]
+    data = [["q1", "a", True, None], ["q2", "a", False, None], ["q3", "a", None, "Timeout"]]
+    write(tmp_path / "wandb" / "t.table.json", {"_type": "table", "columns": columns, "data": data})
+    columns = ["inputs", "outputs", "answer_correctness/v1/score", "answer_correctness/v1/justification"]
+    data = [["Q1", "x", 5, "good"], ["Q2", "y", 2, "poor"], ["Q3", "z", None, None], ["Q4", "z", float("nan"), None]]
+    write(tmp_path / "mlruns" / "run-1" / "eval_results_table.json", {"columns": columns, "data": data})
+    for number, model in enumerate(("exp-a", "exp-b")):
+        run = {"session_name": model, "error": None, "feedback_stats": {}, "latency": 1.5}
+        runs = [{**run, "reference_example_id": f"ex{k}"} for k in range(3)]
+        runs[number]["feedback_stats"] = {"correctness": {"n": 1, "avg": 1.0}}
+        runs[2] |= {"feedback_stats": {"correctness": {"n": 1, "avg": 0.0}}} if number else {"error": "TimeoutError()"}
+        write(tmp_path / "langsmith" / f"{model}.jsonl", {"name": "no example"}, *runs)
+    (tmp_path / "langsmith.jq").write_text(LANGSMITH, encoding="utf-8")
     lists = {"id": [17, 4, 99], "results": [1, 0, 1], "subset": ["chat", "chat", "math"], "model": "rm"}
     write(tmp_path / "lists" / "rm.json", lists)
     traces = [
@@ -91,9 +134,14 @@ EXPECTED = {
     "outputs/*.json": {"llm": [0.0, 1.0]},
     "tau/*.json": {"gpt-2.5-b": [0.0, 0.0], "gpt-2.5": [1.0, 1.0]},
     "jobs/*/*/result.json": {"new + llm": [1.0], "old + llm": [0.5]},
-    "promptfoo.json": {"a": [1.0, 1.0], "b": [0.0, NAN]},
-    "deepeval.json": {"org/a": [0.25, 0.25]},
-    "events/*.jsonl": {"llm": [0.0, 1.0]},
+    "langsmith/": {"exp-a": [1.0, NAN, NAN], "exp-b": [NAN, 1.0, 0.0]},
+    "promptfoo.json": {"a + prompt 0": [0.5, 0.5], "b + prompt 1": [0.0, NAN]},
+    "deepeval/*.json": {"org/a": [0.25, 0.25, NAN, NAN], "llm": [0.25, NAN, NAN, NAN]},
+    "evals/*.jsonl": {"m0": [1.0, 1.0], "m1": [1.0, NAN]},
+    "simple/*_allresults.json": {"gpt_4.1-mini": [0.5, 0.0, NAN]},
+    "weave.jsonl": {"llm:v1": [0.0, 1.0, NAN, NAN]},
+    "wandb/*.table.json": {"a": [1.0, 0.0, NAN]},
+    "mlruns/*/eval_results_table.json": {"run-1": [1.0, 0.25, NAN, NAN]},
     "lists/*.json": {"rm": [1.0, 0.0, 1.0]},
     "rewards.jsonl": {"m": [0.2, 1.0]},
     "keyed/*.json": {"keyed": [0.5, 1.0]},
@@ -108,7 +156,7 @@ def test_the_page_has_an_example_of_each_tool():
 def imported(run, folder, name, *words):
     """Run the page's command for these files, and return the responses."""
     command = COMMANDS[name]
-    run.ok(command[1], *sorted(folder.glob(command[2])), *command[3:], *words)
+    run.ok(command[1], *sorted(folder.glob(command[2].rstrip("/"))), *command[3:], *words)
     return read_responses(folder / "responses.parquet")
 
 
@@ -126,7 +174,20 @@ def test_the_examples_keep_what_else_is_known(folder, run):
     assert harbor.costs["cost_usd"].tolist() == [[0.5], [0.5]]
     assert harbor.n_trials.tolist() == [[2], [2]]
     assert harbor.lost.n.tolist() == [[1], [0]]
-    assert imported(run, folder, "promptfoo.json").lost.n.tolist() == [[0, 0], [0, 1]]
+    n_lost = {
+        "langsmith/": [[0, 1, 1], [1, 0, 0]],
+        "promptfoo.json": [[0, 0], [0, 1]],
+        "deepeval/*.json": [[0, 0, 1, 1], [0, 0, 0, 0]],
+        "evals/*.jsonl": [[0, 0], [0, 1]],
+        "simple/*_allresults.json": [[0, 0, 1]],
+        "weave.jsonl": [[0, 0, 1, 1]],
+        "wandb/*.table.json": [[0, 0, 1]],
+        "mlruns/*/eval_results_table.json": [[0, 0, 1, 1]],
+    }
+    assert {name: imported(run, folder, name).lost.n.tolist() for name in n_lost} == n_lost
+    assert imported(run, folder, "deepeval/*.json").items["prompt_settings"][0] == '{"judge": "judge-a"}'
+    assert imported(run, folder, "evals/*.jsonl").items["scenario"].to_list() == ["t", "t"]
+    assert imported(run, folder, "weave.jsonl").costs["seconds"][0, 0] == 0.5
     lists = imported(run, folder, "lists/*.json").items
     assert lists["item_id"].to_list() == ["17", "4", "99"]
     assert lists["scenario"].to_list() == ["chat", "chat", "math"]
@@ -139,9 +200,10 @@ PUBLIC = {
         "06-harbor/jobs/*/*/result.json",
         {"mini-swe-agent + model-x": 15, "terminus-2 + model-x": 4},
     ),
-    "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a": 6, "provider:b": 2}),
+    "langsmith/": ("agents/langsmith", {f"exp-m{k}": right for k, right in enumerate((2, 5, 9, 11, 9, 16))}),
+    "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a + prompt 0": 6, "provider:b + prompt 0": 2}),
     "lists/*.json": ("21-parallel-lists.json", {"org/rm": 3}),
-    "events/*.jsonl": ("27-event-log.jsonl", {"27-event-log": 3}),
+    "evals/*.jsonl": ("27-event-log.jsonl", {"m": 3}),
     "rewards.jsonl": ("30-weighted-rewards.jsonl", {"org/m": 14 / 3}),
 }
 """Of files laid out as those of bug reports: right answers of each model."""
@@ -151,6 +213,7 @@ PUBLIC = {
 @pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
+    Path("langsmith.jq").write_text(LANGSMITH, encoding="utf-8")
     pattern, expected = PUBLIC[name]
     command = COMMANDS[name]
     files = sorted((shared_dir / "inputs").glob(pattern))
@@ -170,7 +233,7 @@ def test_a_program_may_be_in_a_file_and_in_that_of_spec(folder, run):
     program = f'.results.results[] | select(.provider.id == "a") | {ROW}'
     (folder / "rows.jq").write_text(f"# rows\n{program}\n")
     (folder / "spec.toml").write_text(f"jq = '''{program}'''\n")
-    for number, words in enumerate((("--jq", program), ("--jq", "@rows.jq"), ("--spec", "spec.toml"))):
+    for number, words in enumerate((("--jq", program), ("--jq", "rows.jq"), ("--spec", "spec.toml"))):
         run.ok("import", "promptfoo.json", *words, "-o", f"{number}.parquet")
         assert read_responses(f"{number}.parquet").responses.tolist() == [[1.0, 1.0]]
 
@@ -180,12 +243,12 @@ def test_a_program_may_be_in_a_file_and_in_that_of_spec(folder, run):
     [
         (".results[ | {}", 2, "the program of jq cannot be run: syntax error, unexpected '|'"),
         ("{model_id: $llm}", 2, "$llm is not defined"),
-        ("@nowhere.jq", 2, "nowhere.jq: the program of jq cannot be read"),
+        ("nowhere.jq", 2, "nowhere.jq: the program of jq cannot be read"),
         (".result[]", 1, "fails at record 1: Cannot iterate over null"),
         (f".result[]? | {ROW}", 1, "must make a row of a file at least, got none. The first record has 'results'."),
         (".results.results", 1, "must make objects, one a row, got [{"),
         (".results.results[].success", 1, "must make objects, one a row, got true of record 1."),
-        (".results.results[] | {answer: .success}", 1, 'The first row of the program is {"answer": true}'),
+        (".results.results[] | {answer: .success}", 1, 'The first row of the program is {"answer": true,'),
         (".results.results[] | {item_id: .testIdx, response: .success}", 1, "model_id: $stem is the name of the file"),
         (f".results.results[] | {ROW} + {{item_id: .test}}", 1, "rows without 'item_id': it is null in all of them."),
         (f".results.results[] | {ROW} + {{response: .ok}}", 1, "rows without 'response': it is null in all of them."),
@@ -197,9 +260,62 @@ def test_what_is_wrong_is_said(program, code, says, folder, run):
     assert (outcome.code, says in " ".join(outcome.err.split())) == (code, True), outcome.err
 
 
-def test_a_folder_is_not_read_by_a_program(run, folder):
-    done = run("import", folder, "--jq", ROW, "-o", "o.parquet")
-    assert (done.code, f"is a folder; a program of jq reads files: {folder}/*.json" in done.err) == (1, True)
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_a_folder_gives_its_files_of_json(run, folder):
+    (folder / "langsmith" / "deeper").mkdir()
+    for name in ("notes.json", "deeper/run.jsonl", "table.csv", ".hidden.json"):
+        (folder / "langsmith" / name).write_text("{" if name == ".hidden.json" else '{"a": 1}')
+    done = run("import", "langsmith", "--jq", "langsmith.jq", "-o", "o.parquet")
+    says = "makes no rows of 2 files, which are left out: 'langsmith/notes.json', 'langsmith/deeper/run.jsonl'."
+    assert (done.code, says in " ".join(done.err.split())) == (0, True), done.err
+    assert read_responses("o.parquet").model_ids == ["exp-a", "exp-b"]
+    (folder / "langsmith" / "half.json").write_text('{"a": ')
+    for words, code in (([], 1), (["--skip-unusable"], 0), (["--exclude-file", "half.json"], 0)):
+        assert run("import", "langsmith", "--jq", "langsmith.jq", *words, "-o", "o.parquet").code == code
+    (folder / "none").mkdir()
+    done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
+    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)
+
+
+def test_every_reader_of_new_results_takes_the_program(folder, run):
+    rng = np.random.default_rng(3)
+    right = rng.random((12, 1)) > rng.random(40)
+    row = "{model_id: $stem, item_id: .q, response: .right, error, epoch: .attempt}"
+    (folder / "our.jq").write_text(f"# a row an attempt\n{row} # end\n")
+    for number, one in enumerate(right):
+        attempts = [
+            {"q": f"q{k}", "right": bool(is_right), "attempt": n} for k, is_right in enumerate(one) for n in (1, 2)
+        ]
+        write(folder / "past" / f"m{number}.jsonl", *attempts)
+    new = [{"q": f"q{k}", "right": k % 2 == 0, "attempt": n} for k in range(40) for n in (1, 2)]
+    new[0] = {**new[0], "right": False, "error": "timeout"}
+    write(folder / "new" / "x.jsonl", *new)
+    run.ok("import", "past", "--jq", "our.jq", "--repeats", "count", "-o", "past.parquet")
+    run.ok("calibrate", "past.parquet", "-o", "bank")
+    run.ok("import", "new", "--jq", "our.jq", "--repeats", "count", "-o", "new.parquet")
+    estimates = [run.json("estimate", "bank", *words) for words in (["new.parquet"], ["new", "--jq", "our.jq"])]
+    assert estimates[0] == estimates[1]
+    assert estimates[1]["rows"][0]["estimate"] == pytest.approx(
+        0.5
+    )  # every second one is right, and the lost attempt does not count
+    jq = ("--jq", "our.jq")
+    outcomes = [
+        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--repeats", *jq),
+        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--bank", "bank", *jq),
+        run("gate", "start", "past/m1.jsonl", "--bank", "bank", "--margin", "0.3", "-o", "gate", *jq),
+        run("gate", "next", "gate", "new", *jq),
+        run("check", "bank", "new", *jq),
+        run("compare", "bank", "past/m1.jsonl", "new", *jq),
+        run("replay", "bank", "new", "--max-items", "5", *jq),
+        run("bank", "add-models", "bank", "new", "--how", "complete", "-o", "bank-2", *jq),
+    ]
+    assert [one.code in {0, 1, 3} and "Error" not in one.err for one in outcomes] == [True] * 8, [
+        o.err for o in outcomes
+    ]
+    refused = run("gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
+    assert (refused.code, "import past/m1.jsonl --jq our.jq [OPTIONS]" in " ".join(refused.err.split())) == (1, True)
+    wrong = [("check", "bank", *jq), ("bank", "recalibrate", "bank", "-o", "b", *jq)]
+    assert ["--jq goes with RESPONSES" in run(*one).err for one in wrong] == [True, True]
 
 
 def test_a_program_goes_with_no_other_format(run, folder):

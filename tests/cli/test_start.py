@@ -90,4 +90,4 @@ def test_a_table_that_names_no_model_is_of_one_called_as_its_file(run, tmp_path,
     table.write_text("".join(line.partition(",")[2] for line in table.read_text().splitlines(keepends=True)))
     outcome = run("estimate", tmp_path / "bank", table, "--format", "json")
     assert {row["model_id"] for row in outcome.json["rows"]} == {"my-model"}
-    assert "no column names a model, so that these are the results of one, called 'my-model'" in outcome.err
+    assert "no column names a model, so that these are the results of one: 'my-model'" in outcome.err

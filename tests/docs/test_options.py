@@ -9,6 +9,7 @@ import pytest
 
 from itembank.cli.main import cli
 from itembank.errors import did_you_mean
+from itembank.harnesses.harbor import AGENT, OWNED
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -22,18 +23,27 @@ OPTION = r"(?<![\w-])--[a-z][\w-]+"
 CALL = re.compile(r"\bitembank ((?:[a-z][\w-]*)(?:[^\n`|]|\\\n)*)")
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 """What a call quotes: commands of other programs, and values."""
-PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|npx|promptfoo|pre-commit|\S+\.py)\b"
+PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|harbor|tau2|npx|promptfoo|pre-commit|\S+\.py)\b"
 FOREIGN = {
     *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
     *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
-    *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error", "--sample-id"),  # Inspect
-    *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name"),  # other harnesses
+    *(
+        "--epochs",
+        "--display",
+        "--log-dir",
+        "--no-log-realtime",
+        "--no-fail-on-error",
+        "--sample-id",
+        "--model-role",
+    ),  # Inspect
+    *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name", "--max-retries"),
     *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
 }
 OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),
     *("--run-config", "--solver", "--solver-config", "--system-message", "--log-buffer", "--no-log-samples"),
     *("--sample-shuffle", "--task-config", "--font", "--main", "--option"),  # the last three are no options of programs
+    *(one for one in (*OWNED, *AGENT) if one.startswith("--")),
     *("--dataset_name", "--predictions_path", "--run_id", "--run-id"),
 }
 SHARED = {"--help", "--version", "--debug", "--quiet", "--verbose"}

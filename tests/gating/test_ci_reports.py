@@ -1,5 +1,6 @@
 """A verdict for CI systems, read back as these read it: an XML parser, GitHub's workflow commands, CommonMark."""
 
+import importlib
 import re
 from xml.etree import ElementTree
 
@@ -11,7 +12,7 @@ from markdown_it import MarkdownIt
 from itembank.errors import visible
 from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary
 from itembank.gating.gate import gate
-from itembank.gating.stages import GatePlan
+from itembank.gating.stages import GatePlan, start_gate
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 
@@ -57,25 +58,32 @@ ALLOWED = {  # of the elements that are used: attributes and children by junit-1
     ),
     "properties": (set(), {"property"}, set()),
     "property": ({"name", "value"}, set(), {"name", "value"}),
-    "testcase": ({"name", "time", "classname"}, {"skipped", "failure", "system-out", "system-err"}, {"name"}),
+    "testcase": ({"name", "time", "classname"}, {"skipped", "error", "failure", "system-out", "system-err"}, {"name"}),
     "failure": ({"type", "message"}, set(), set()),
+    "error": ({"type", "message"}, set(), set()),
     "skipped": ({"type", "message"}, set(), set()),
     "system-out": (set(), set(), set()),
 }
 
 
-def test_junit_is_valid_and_says_the_verdict_once(found):
-    root = read_xml(junit_xml(found))
+def suite_of(text):
+    """The one suite of a report that is valid."""
+    root = read_xml(text)
     for element in root.iter():
         attributes, children, needed = ALLOWED[element.tag]
         assert needed <= set(element.attrib) <= attributes
         assert {one.tag for one in element} <= children
     (suite,) = root
+    return suite
+
+
+def test_junit_is_valid_and_says_the_verdict_once(found):
+    suite = suite_of(junit_xml(found))
     cases = suite.findall("testcase")
     told = {"fail": "failures", "undecided": "skipped"}.get(found.verdict)
     tags = {"failures": "failure", "skipped": "skipped"}
     for count, tag in tags.items():
-        assert len(list(root.iter(tag))) == int(suite.get(count)) == (count == told)
+        assert len(list(suite.iter(tag))) == int(suite.get(count)) == (count == told)
     assert int(suite.get("tests")) == len(cases) == 1 + len(HOSTILE)
     assert [one.get("name") for one in cases[1:]] == [visible(one.scenario) for one in found.scenarios]
     whole = cases[0] if told is None else cases[0].find(tags[told])
@@ -85,18 +93,23 @@ def test_junit_is_valid_and_says_the_verdict_once(found):
     assert float(properties["difference"]) == found.difference
 
 
-def test_an_annotation_is_one_command_and_holds_the_sentence(found):
-    text = github_annotation(found)
+def read_annotation(text):
+    """The command, title and message of an annotation, as the runner parses it (ActionCommand.TryParseV2)."""
     assert text.isprintable()
-    # as the runner parses it (actions/runner, ActionCommand.TryParseV2)
     head, data = text.removeprefix("::").split("::", 1)
     command, _, properties = head.partition(" ")
-    assert command == {"pass": "notice", "fail": "error", "undecided": "warning"}[found.verdict]
     ((name, title),) = (one.split("=", 1) for one in properties.split(","))
+    assert name == "title"
     for escaped, letter in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
-        title = title.replace(escaped, letter)
-    assert (name, title) == ("title", f"itembank gate: {visible(found.candidate_id)}")
-    assert data.replace("%25", "%") == found.sentence
+        title, data = title.replace(escaped, letter), data.replace(escaped, letter)
+    return command, title, data
+
+
+def test_an_annotation_is_one_command_and_holds_the_sentence(found):
+    command, title, data = read_annotation(github_annotation(found))
+    assert command == {"pass": "notice", "fail": "error", "undecided": "warning"}[found.verdict]
+    assert title == f"itembank gate: {visible(found.candidate_id)}"
+    assert data == found.sentence
 
 
 def test_a_summary_holds_names_as_text_and_nothing_else(found):
@@ -160,6 +173,86 @@ def test_items_to_run_are_all_that_stands_on_standard_output(run, files):
     assert told.out.splitlines() == list(plan.next_items(asked.item_ids))
     assert "::warning title=" in told.err
     assert read_xml((files / "gate.xml").read_text()).find(".//skipped") is not None
+
+
+RAISED = {"echo stop": KeyboardInterrupt, "echo leave": SystemExit, "echo fault": ZeroDivisionError}
+WITHOUT_VERDICT = {  # what stands for `gate`, its exit code, and what is said
+    "no results": (("old.parquet", "empty"), 5, "there must be files of results"),
+    "cut off": (("old.parquet", "cut.parquet"), 5, "cut.parquet"),
+    "a hostile name": (("old.parquet", "a%0A::error::b"), 5, "there must be files of results"),
+    "no such file": (("old.parquet", "nowhere"), 2, "'nowhere' does not exist"),
+    "a wrong option": (("old.parquet", "old.parquet", "--margn", "1"), 2, "--margn"),
+    "a wrong value": (("old.parquet", "old.parquet", "--margin", "-1"), 2, "margin"),
+    "other items": (("old.parquet", "other.parquet"), 5, "item"),
+    "no gate": (("next", "empty", "old.parquet"), 5, "gate"),
+    "a damaged gate": (("next", "damaged", "old.parquet"), 4, "damaged"),
+    "a stage half run": (("next", "gate", "empty"), 5, "there must be files of results"),
+    "ten failures": (("next", "gate", "--command", "false", "--model-id", "m"), 5, "10 attempts in a row failed"),
+    "stopped": (("next", "gate", "--command", "echo stop", "--model-id", "m"), 5, "the command was stopped"),
+    "ended by a harness": (("next", "gate", "--command", "echo leave", "--model-id", "m"), 5, "ended by itself"),
+    "a fault of ours": (("next", "gate", "--command", "echo fault", "--model-id", "m"), 5, "ZeroDivisionError"),
+}
+
+
+@pytest.fixture(scope="module")
+def nothing_to_judge(tmp_path_factory):
+    """Results that cannot be judged, and gates, one of them damaged."""
+    folder = tmp_path_factory.mktemp("nothing")
+    for name in ("empty", "a%0A::error::b"):
+        (folder / name).mkdir()
+    old = answers("old")
+    write_responses(old, folder / "old.parquet")
+    (folder / "cut.parquet").write_bytes((folder / "old.parquet").read_bytes()[:2000])
+    items = pl.DataFrame({"item_id": [f"x{k}" for k in range(9)]})
+    others = ResponseMatrix.create(old.responses[:, :9], model_ids=["other"], items=items)
+    write_responses(others, folder / "other.parquet")
+    for name in ("gate", "damaged"):
+        start_gate(old).save(folder / name)
+    plan = folder / "damaged" / "gate.json"
+    plan.write_text(plan.read_text().replace("0.02", "0.03"))
+    return folder
+
+
+@pytest.mark.parametrize(("words", "code", "said"), WITHOUT_VERDICT.values(), ids=WITHOUT_VERDICT)
+def test_without_a_verdict_every_output_says_why_and_the_code_is_that_of_no_verdict(
+    run, nothing_to_judge, tmp_path, monkeypatch, words, code, said
+):
+    """Nothing was written, and the code was that of FAIL; if a harness called `sys.exit()`, that of PASS."""
+    monkeypatch.chdir(nothing_to_judge)
+    report, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    raised = next((error for word, error in RAISED.items() if word in words), None)
+    if raised is not None:
+
+        def drive(*_given, **_more):
+            raise raised
+
+        monkeypatch.setattr(importlib.import_module("itembank.harnesses.drive"), "drive", drive)
+    plain = run("gate", *words, "--debug")
+    done = run("gate", *words, "--github", "--junit", report)
+    assert (plain.code, done.code, plain.out, done.out) == (code, code, "", ""), done.err
+    assert said in plain.err
+    (line,) = [one for one in done.err.splitlines() if one.startswith("::")]
+    command, title, reason = read_annotation(line)
+    assert (command, title) == ("error", "itembank gate: no verdict")
+    assert said in reason
+    suite = suite_of(report.read_text(encoding="utf-8"))
+    assert [suite.get(name) for name in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
+    assert suite.find("testcase/error").text == reason
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(summary.read_text())
+    texts = ["".join(part.content for part in one.children) for one in tokens if one.type == "inline"]
+    assert texts == [title, *reason.splitlines()]
+
+
+def test_a_run_says_that_there_is_no_verdict_only_if_it_has_a_gate(run, files, monkeypatch):
+    monkeypatch.chdir(files)
+    run.ok("gate", "start", "old.parquet", "-o", "gate")
+    words = ("run", "lm-eval", "old.parquet", "-o", "out", "--gate", "gate", "--junit", "gate.xml", "--github")
+    refused = run(*words, "--", "--model", "m")
+    assert (refused.code, "::error title=itembank gate%3A no verdict::" in refused.err) == (2, True)
+    assert suite_of((files / "gate.xml").read_text()).get("errors") == "1"
+    alone = run("run", "inspect", "old.parquet", "task.py", "-o", "out", "-n", 2, "--", "--model", "m")
+    assert (alone.code, "::" in alone.err) == (2, False)
 
 
 @pytest.mark.parametrize("option", ["--junit", "--github"])

@@ -181,7 +181,7 @@ def test_a_command_that_fails_counts_by_the_policy(run, tmp_path, monkeypatch) -
     run.ok("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate")
     how = ("gate", "next", "gate", "--command", "sh agent.sh {item_id}", "--model-id", "new", "--retries", 0)
     plain = run(*how)
-    assert plain.code == 1
+    assert plain.code == 5
     assert "To count what was lost: --errors wrong or bounds" in plain.err
     wrong = run(*how, "--errors", "wrong", "--format", "json")
     found = wrong.json

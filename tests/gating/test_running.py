@@ -82,7 +82,7 @@ def test_an_item_that_stays_failed_keeps_the_gate_from_looking_until_it_is_mende
     item = first["next_items"][7]
     (gate / "failing").write_text(item)
     done = run(*words("good", "--retries", 1))
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (5, "")
     assert f"all 50 items of a stage are answered, and 1 are not: '{item}' (Exit status 3. no luck)" in done.err
     assert (len(begun(gate)), begun(gate).count(item)) == (51, 2)
     (gate / "failing").unlink()
@@ -115,7 +115,7 @@ def test_answers_for_another_gate_are_refused(run, gate):
     n_run = len(begun(gate))
     run.ok("gate", "start", "base.csv", "--margin", 0.08, "--seed", 1, "-o", "gate")
     done = run(*words("bad"))
-    assert (done.code, "holds answers for another gate" in done.err) == (1, True)
+    assert (done.code, "holds answers for another gate" in done.err) == (5, True)
     assert len(begun(gate)) == n_run
 
 

@@ -10,7 +10,7 @@ import pytest
 from itembank.auditing.run_conditions import changed_conditions, told_conditions
 from itembank.bank.arguments import as_new_responses
 from itembank.calibration.build import calibrate
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning
 from itembank.living.growing import add_models
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
@@ -123,7 +123,10 @@ def test_mixtures_that_are_allowed_are_marked(tmp_path):
 def test_equal_hashes_are_no_mixture_whatever_the_settings(tmp_path):
     several(tmp_path, 2)
     write(tmp_path, "org/later", "usual", versions={"arc": 3})
-    items = read_responses(tmp_path).items
+    with pytest.warns(
+        DataWarning, match=r"2 models task version 2.5; 1 model .'org/later'. task version 3. The prompts"
+    ):
+        items = read_responses(tmp_path).items
     assert items["prompt_hash"][0] == prompt_hash("usual 0")[:15]
     assert settings_by_task(items)["arc"]["version"] == DIFFERS
 
@@ -176,9 +179,11 @@ def test_response_files_of_other_prompts_are_joined_only_when_allowed(tmp_path):
     assert items["prompt_hash"].to_list() == [DIFFERS] * 3
     assert settings_by_task(items)["arc"]["num_fewshot"] == DIFFERS
     same = response_file(tmp_path, "same", "org/c", "usual", versions={"arc": 3})
-    assert (
-        read_responses([one, same]).items["prompt_hash"].to_list() == read_responses(one).items["prompt_hash"].to_list()
-    )
+    with pytest.warns(
+        DataWarning, match=r"3 of 3 items: .*one.parquet had task version 2.5, these have task version 3"
+    ):
+        joined = read_responses([one, same]).items
+    assert joined["prompt_hash"].to_list() == read_responses(one).items["prompt_hash"].to_list()
 
 
 def test_what_one_source_does_not_tell_another_does(tmp_path):

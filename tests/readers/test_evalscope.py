@@ -74,7 +74,7 @@ def test_answers_that_failed_are_missing_and_said(tmp_path):
     write(tmp_path, "reviews", "m", "a", records)
     write(tmp_path, "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
     with pytest.warns(DataWarning, match="2 of 'm' .1 time-out, 1 judge error"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope", empty="keep"))
+        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope"))
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
 
 

@@ -73,7 +73,7 @@ def test_errors_are_missing_and_samples_again_are_attempts(tmp_path):
     lines = [line("1", 0.0, error="timeout"), line("2", 1.0), line("2", 0.0), line("2", 1.0)]
     write(tmp_path, 1, lines)
     with pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 1 of .* .1 time-out"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count", empty="keep"))
+        matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
     np.testing.assert_array_equal(matrix.responses, [[np.nan, 2 / 3]])
     np.testing.assert_array_equal(matrix.n_trials, [[0, 3]])
 

@@ -86,6 +86,21 @@ def test_agent_version_and_model_make_a_model(tmp_path):
     ]
 
 
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_trials_that_broke_before_their_agent_was_set_up_are_of_the_version_of_the_others(tmp_path):
+    broken = trial("t1", None, error=SILENT, version="unknown")
+    write_job(tmp_path / "a", [trial("t0"), broken])
+    write_job(
+        tmp_path / "b", [trial("t0", number=1, llm="gpt-b"), trial("t0", version="3.0", number=2, llm="gpt-b"), broken]
+    )
+    write_job(tmp_path / "c", [trial("t1", version="unknown", llm="gpt-c")])
+    found = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
+    of = {model: number for number, model in enumerate(found.model_ids)}
+    assert found.lost.n[of["terminus-2@2.0.0+openai/gpt-a"]].tolist() == [0, 2]  # of both jobs
+    assert found.observed[of["terminus-2@unknown+openai/gpt-c"]].tolist() == [False, True]
+    assert "terminus-2@unknown+openai/gpt-a" not in of
+
+
 @pytest.mark.filterwarnings("ignore:lost answers count as")
 def test_agents_that_ran_out_of_time_are_judged_and_trials_without_a_verdict_are_lost(tmp_path):
     trials = several([[0.0, 1.0]], error="AgentTimeoutError")

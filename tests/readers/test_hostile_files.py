@@ -159,7 +159,7 @@ def changed(value, place, other):
 @pytest.mark.parametrize("name", LOGS)
 def test_other_values_are_refused_or_read(tmp_path, name):
     write, content = LOGS[name]
-    spec = ReadingSpec(format=name.split(",", maxsplit=1)[0], empty="keep")
+    spec = ReadingSpec(format=name.split(",", maxsplit=1)[0])
     for number, (place, other) in enumerate(zip(places(content), itertools.cycle(OTHERS), strict=False)):
         write(tmp_path / str(number), changed(content, place, other))
         with warnings.catch_warnings():

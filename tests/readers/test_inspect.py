@@ -124,7 +124,7 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     ]
     path = write_eval(tmp_path / "a.eval", samples, header(n_items=7))
     with pytest.warns(DataWarning) as caught:
-        matrix = read(path, empty="keep")
+        matrix = read(path)
     assert matrix.responses[0].tolist() == pytest.approx([1, np.nan, 0, np.nan, 0, np.nan, np.nan], nan_ok=True)
     texts = " ".join(str(one.message) for one in caught)
     assert "2 of 7 samples ended in an error or at a limit and were scored anyway" in texts
@@ -392,6 +392,7 @@ def test_settings_of_a_log_are_kept(tmp_path):
         "solver": "system_message > multiple_choice > generate",
         "solver_args": f"multiple_choice.cot=false, multiple_choice.template={short_digest('T' * 100)}",
         "system_prompt": short_digest("Be short."),
+        "model_roles": "",
     }
     assert settings_in_words(settings).startswith("task version 2, system prompt ")
 
@@ -423,6 +424,8 @@ def test_a_run_that_itembank_started_is_compared_by_the_inner_task(tmp_path):
         ({"steps": [{**STEPS[0], "params": {"template": "Be long."}}, *STEPS[1:]]}, "system prompt"),
         ({"steps": STEPS[:1] + STEPS[2:]}, "solver system_message > generate"),
         ({"config": {"system_message": "Think."}}, "system prompt"),
+        ({"model_roles": {"grader": {"model": "lab/judge-2", "config": {}}}}, "model roles grader=lab/judge-2"),
+        ({"model_roles": {"grader": "/home/me/judge"}}, "model roles grader=[0-9a-f]{8}"),
     ],
 )
 def test_mixtures_are_refused_unless_allowed(tmp_path, other, words):
@@ -432,6 +435,37 @@ def test_mixtures_are_refused_unless_allowed(tmp_path, other, words):
     with pytest.raises(DataError, match=rf"in 1 they differ. task 'toy': 2 models .*1 model \('lab/c'\) .*{words}"):
         read_inspect(tmp_path)
     assert "differs" in str(settings_of(tmp_path, allow_mixed_prompts=True))
+
+
+def test_graders_that_scorers_or_roles_name_are_kept(tmp_path):
+    graded = {"name": "model_graded_qa", "options": {"model": "lab/judge", "instructions": "I" * 50}}
+    ours = {"name": f"{OWN_SCORER}/{OWN_SCORER}", "options": {"bank": "b"}}
+    write(tmp_path, "lab/a", scorers=[graded, ours, "?", {"name": None, "options": None}])
+    write(tmp_path, "lab/b", scorers=None, packages={"inspect_ai": "0.3.60"}, model_roles=None)  # which tells no roles
+    write(tmp_path, "lab/c", scorers=[{"name": "match", "options": {}}], model_roles={})
+    settings = settings_of(tmp_path)
+    told = f"model_graded_qa.instructions={short_digest('I' * 50)}, model_graded_qa.model=lab/judge"
+    assert (settings["scorer_args"], settings["model_roles"]) == (told, "")
+    write(tmp_path, "lab/d", scorers=[{**graded, "options": {"model": "lab/other"}}])
+    with pytest.raises(DataError, match=r"1 model \('lab/d'\) scorer arguments model_graded_qa.model=lab/other"):
+        read_inspect(tmp_path)
+
+
+def test_logs_whose_samples_all_ended_in_errors_say_which(tmp_path):
+    error = {"message": "KeyError('x')\nmore", "traceback": "T"}
+    for name, about in (("a", {"status": "error", "error": error}), ("b", {"status": "cancelled"})):
+        broken = [sample("q1", None), sample("q2", None, **({"error": "TimeoutError()"} if name == "b" else {}))]
+        write_eval(tmp_path / f"{name}.eval", broken, {**header(f"task-{name}"), **about})
+    write_eval(tmp_path / "c.eval", [sample("q1", None, limit="token")], header("task-c"))
+    write_eval(tmp_path / "d.eval", [sample("q1", None)], header("task-d"))
+    with pytest.raises(DataError) as refused:
+        read_inspect(tmp_path)
+    assert [words in str(refused.value) for words in (
+        "got 3 tasks whose samples ended before: 'task-a', 'task-b', 'task-c'",
+        "a.eval has status 'error': KeyError('x'), b.eval has status 'cancelled': TimeoutError(), c.eval has",
+        "status 'success': token. Mend the cause and run them again ('inspect eval-retry LOG')",
+        "got 1 tasks without: 'task-d'. Score their logs ('inspect score LOG')",
+    )] == [True] * 4, refused.value  # fmt: skip
 
 
 def test_arguments_that_a_release_adds_and_those_that_change_no_prompt_say_nothing(tmp_path):

@@ -74,6 +74,14 @@ def test_a_name_that_is_no_text_stops_nothing(tmp_path):
     assert read(path, PLAIN).model_ids == ["m?"]
 
 
+def test_the_first_value_is_that_of_each_file(tmp_path):
+    for model in ("a", "b"):
+        write(tmp_path / f"{model}.jsonl", {"model": model}, *({"q": k, "r": k % 2} for k in range(3)))
+    matrix = read(tmp_path, "select(.q != null) | {model_id: $first.model, item_id: .q, response: .r}")
+    assert (matrix.model_ids, matrix.responses.tolist()) == (["a", "b"], [[0.0, 1.0, 0.0]] * 2)
+    assert read(write(tmp_path / "one.json", {"q": 1, "r": 1}), PLAIN + " | .model_id = $first.q").model_ids == ["1"]
+
+
 def test_large_whole_numbers_stay_exact(tmp_path):
     numbers = [2**53 + 1, 2**53, 12345678901234567890123]
     path = write(tmp_path / "r.json", [{"q": one, "r": 1} for one in numbers])
@@ -106,8 +114,9 @@ def test_the_environment_is_empty(tmp_path, monkeypatch):
         ("# nothing", "cannot be run: "),
         ("1) | (2", "syntax error"),
         ("llm", "llm/0 is not defined, line 1"),
-        ('import "x" as $x; .', "module not found"),
-        ('include "x"; .', "module not found"),
+        ('import "x" as $x; .', "without import, include or module"),
+        ('# rows\n  include "rows" {search: "/"}; .', "without import, include or module"),
+        ("module {}; .", "without import, include or module"),
     ],
 )
 def test_what_is_no_program_is_refused(program, says, tmp_path):
@@ -185,15 +194,15 @@ def test_columns_that_are_null_everywhere_are_named(tmp_path):
     with pytest.raises(DataError, match="rows without 'response': it is null in all of them"):
         read(paths, f"{PLAIN} + {{response: .answer}}")
     lost = f"{PLAIN} + {{response: null, error: .kind}}"
-    with pytest.warns(DataWarning):
-        assert read(paths, lost, empty="keep").lost.n.tolist() == [[1], [1]]
+    with pytest.raises(DataError, match=r"at least one response, got none\. Answers were lost: 2 errors"):
+        read(paths, lost)
 
 
 def test_errors_that_nobody_asked_about_are_told(tmp_path):
     rows = [{"q": k, "r": 1, "error": "timeout" if k else None} for k in range(3)]
     path = write(tmp_path / "r.json", {"results": {"results": rows}})
     with pytest.warns(DataWarning, match="2 records have 'error' filled in, and their responses count all the same"):
-        read(path, f".results.results[] | {PLAIN}")
+        read(path, f".results.results[] | {PLAIN} # no error\n")
     assert read(path, f".results.results[] | select(.error == null) | {PLAIN}").item_ids == ["0"]
 
 

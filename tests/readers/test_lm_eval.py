@@ -136,7 +136,7 @@ def test_lists_are_averaged_on_request_and_counted(tmp_path):
     rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
     write_run(tmp_path, "org/a", {"ifeval": rows})
     with pytest.warns(DataWarning, match="1 of 'org/a' .1 without a response"):
-        matrix = read_lm_eval(tmp_path, metric="strict", spec=ReadingSpec(repeats="mean", empty="keep"))
+        matrix = read_lm_eval(tmp_path, metric="strict", spec=ReadingSpec(repeats="mean"))
     np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
 

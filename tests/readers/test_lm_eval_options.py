@@ -170,7 +170,7 @@ def test_an_impossible_option_is_no_problem_and_no_number_is_missing(tmp_path):
     rows = [choices((-1, "x"), (-math.inf, "y")), choices((-1, "x"), (math.nan, "y")) | {"doc_id": 1}]
     write_run(tmp_path, "org/a", {"qa": rows})
     with pytest.warns(DataWarning, match="1 of 'org/a' .1 without a response"):
-        made = read_lm_eval(tmp_path, spec=ReadingSpec(response="probability", empty="keep"))
+        made = read_lm_eval(tmp_path, spec=ReadingSpec(response="probability"))
     np.testing.assert_array_equal(made.responses, [[1.0, np.nan]])
 
 

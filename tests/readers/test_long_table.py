@@ -30,13 +30,11 @@ def test_counts_say_nothing_of_another_response_column():
 
 def test_unknown_trials_count_as_one_and_a_missing_response_has_none():
     with (
-        pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 7 of 'b'"),
         pytest.warns(DataWarning, match="count as one trial each"),
+        pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"),
     ):
-        matrix = responses_from_frame(
-            frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]), spec=ReadingSpec(empty="keep")
-        )
-    np.testing.assert_array_equal(matrix.n_trials, [[1, 5], [0, 0]])
+        matrix = responses_from_frame(frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]))
+    np.testing.assert_array_equal(matrix.n_trials, [[1, 5]])
 
 
 def test_columns_of_nothing_are_as_if_absent():
@@ -196,11 +194,11 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
 
 
 def test_zero_trials_without_a_response_are_missing_and_told():
-    frame = table(item_id=["x", "y"], n_correct=[2, 0], n_trials=[4, 0])
+    frame = table(model_id=["a", "a", "b"], item_id=["x", "y", "y"], n_correct=[2, 0, 1], n_trials=[4, 0, 1])
     with pytest.warns(DataWarning, match="1 rows have zero trials and count as missing: 'a' item 'y'"):
-        matrix = responses_from_frame(frame, spec=ReadingSpec(empty="keep"))
-    np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan]])
-    np.testing.assert_array_equal(matrix.n_trials, [[4, 0]])
+        matrix = responses_from_frame(frame)
+    np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan], [np.nan, 1.0]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [0, 1]])
 
 
 def test_zero_trials_with_a_response_are_refused():

@@ -221,7 +221,7 @@ def test_one_lost_item_stops_no_import(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,response\nx,\ny,\n")
     with (
         pytest.warns(DataWarning, match="results of one"),
-        pytest.raises(DataError, match="must have at least one resp"),
+        pytest.raises(DataError, match="must be at least one response"),
     ):
         read_responses(tmp_path / "r.csv")
 

@@ -279,7 +279,6 @@ def test_a_column_named_in_shorthand_or_in_the_spec(tmp_path):
         ({"format": "excel"}, "format must be one of"),
         ({"repeats": "median"}, "repeats must be one of"),
         ({"missing": "yes"}, "missing must be one of"),
-        ({"empty": ""}, "empty must be one of"),
         ({"model_id_from": "x"}, "model_id_from must be one of"),
         ({"max_response": 0.0}, "max_response must be a finite number > 0"),
         ({"max_response": float("inf")}, "max_response"),

@@ -16,11 +16,11 @@ def table(*rows, columns=("model_id", "item_id", "response")):
 
 
 def test_the_mean_of_attempts_counts_them():
-    frame = table(("a", "x", 1), ("a", "x", 0), ("a", "x", 1), ("a", "y", 1), ("b", "y", None))
+    frame = table(("a", "x", 1), ("a", "x", 0), ("a", "x", 1), ("a", "y", 1), ("b", "x", 0), ("b", "y", None))
     with pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 1 of 'b'"):
-        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean", empty="keep"))
-    np.testing.assert_allclose(matrix.responses, [[2 / 3, 1], [np.nan, np.nan]])
-    np.testing.assert_array_equal(matrix.n_trials, [[3, 1], [0, 0]])
+        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+    np.testing.assert_allclose(matrix.responses, [[2 / 3, 1], [0, np.nan]])
+    np.testing.assert_array_equal(matrix.n_trials, [[3, 1], [1, 0]])
 
 
 def test_the_mean_weighs_by_trials_and_costs_are_of_one_attempt():
@@ -90,7 +90,7 @@ def test_the_mean_is_that_of_a_plain_loop(rows):
     frame = table(*attempts, columns=("model_id", "item_id", "n_correct", "n_trials"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean", empty="keep"))
+        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
     right: dict = {}
     tried: dict = {}
     for model, item, n_correct, n_trials in attempts:

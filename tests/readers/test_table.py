@@ -153,22 +153,19 @@ def test_a_model_in_two_rows_is_joined_where_they_agree(tmp_path):
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, 1]])
 
 
-def test_empty_items_of_new_models_may_be_dropped_or_kept(tmp_path):
+def test_items_and_models_that_nobody_asked_are_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\n")
     with pytest.warns(DataWarning, match="1 of 'new'"):  # what the table of one model leaves empty was asked
-        assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).item_ids == ["x", "y", "z"]
+        assert read_responses(tmp_path / "r.csv").item_ids == ["x", "y", "z"]
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\nother,1,,1\n")
-    assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).item_ids == ["x", "z"]
-    assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="keep")).item_ids == ["x", "y", "z"]
-
-
-def test_empty_models_are_dropped_with_a_warning(tmp_path):
+    with pytest.warns(DataWarning, match="1 of 3 items have no answer by any model and are left out: 'y'"):
+        assert read_responses(tmp_path / "r.csv").item_ids == ["x", "z"]
     (tmp_path / "r.csv").write_text("model_id,x,y\na,1,0\nb,,\n")
-    with pytest.warns(DataWarning, match="1 models without any response are left out: 'b'"):
-        assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).model_ids == ["a"]
+    with pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"):
+        assert read_responses(tmp_path / "r.csv").model_ids == ["a"]
     (tmp_path / "r.csv").write_text("model_id,x,y\na,,\n")
     with pytest.raises(DataError, match="at least one response, got none"):
-        read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop"))
+        read_responses(tmp_path / "r.csv")
 
 
 def test_a_header_longer_than_the_limit_of_the_csv_module(tmp_path):
@@ -208,7 +205,7 @@ def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
             frame.write_csv(tmp_path / f"{name}.csv")
         else:
             (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
-    with pytest.warns(DataWarning, match="the results of one, called 'Qwen2.5-7"):
+    with pytest.warns(DataWarning, match="the results of one: 'Qwen2.5-7"):
         matrix = read_responses(sorted(tmp_path.iterdir()))
     assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
 
@@ -303,7 +300,7 @@ def test_lists_are_attempts(tmp_path, column):
     frame.write_ndjson(tmp_path / "r.jsonl")
     for path in (tmp_path / "r.parquet", tmp_path / "r.jsonl"):
         with pytest.warns(DataWarning, match=f"each value of the lists in '{column}' as the response of one attempt"):
-            matrix = read_responses(path, spec=ReadingSpec(repeats="count", empty="keep"))
+            matrix = read_responses(path, spec=ReadingSpec(repeats="count"))
         np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan, np.nan, 1.0]])
         assert matrix.n_trials.tolist() == [[2, 0, 0, 1]]
 

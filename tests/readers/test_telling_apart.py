@@ -145,11 +145,11 @@ def test_rows_are_chosen_by_what_they_say(tmp_path):
 
 def test_values_that_are_missing_are_told():
     frame = pl.DataFrame({"model_id": ["m"] * 4, "item_id": list("wxyz"), "response": ["1", "SKIP", "-1.0", "0"]})
-    matrix = read(frame, missing_values=("skip", "-1"), empty="keep")
+    matrix = read(frame, missing_values=("skip", "-1"))
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan, np.nan, 0]])
     words = frame.with_columns(response=pl.Series(["good", "skip", "bad", "good"]))
     with pytest.warns(DataWarning, match="read 'good' as right and 'bad' as wrong"):
-        matrix = read(words, missing_values=("skip",), true_value="good", empty="keep")
+        matrix = read(words, missing_values=("skip",), true_value="good")
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan, 0, 1]])
 
 

@@ -17,7 +17,7 @@ def long(*values):
 
 def read(tmp_path, text, **choices):
     (tmp_path / "r.csv").write_text(text)
-    return read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="keep", **choices)).responses[0]
+    return read_responses(tmp_path / "r.csv", spec=ReadingSpec(**choices)).responses[0]
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != ("true", "false")])
@@ -99,7 +99,7 @@ def test_columns_of_a_wide_table_are_judged_together(tmp_path):
 def test_numbers_can_stand_for_right_and_wrong_as_well(column):
     table = pl.DataFrame({"model_id": ["a"] * 3, "item_id": ["x", "y", "z"], "response": column})
     with pytest.warns(DataWarning, match="read '2' as right and '1' as wrong"):
-        found = responses_from_frame(table, spec=ReadingSpec(true_value="2", empty="keep"))
+        found = responses_from_frame(table, spec=ReadingSpec(true_value="2"))
     np.testing.assert_array_equal(found.responses, [[1, 0, np.nan]])
 
 

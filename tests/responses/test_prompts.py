@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.errors import DataWarning
 from itembank.responses.prompts import (
     DIFFERS,
+    ROLES,
     TASK_NAME,
     entries_text,
     hash_numbers,
@@ -19,6 +21,7 @@ from itembank.responses.prompts import (
     settings_by_task,
     settings_in_words,
     settings_text,
+    warn_of_versions,
     words_of_items,
 )
 
@@ -102,6 +105,44 @@ def test_other_hashes_are_explained_by_the_settings_or_name_items():
     message = prompt_differences(table([*HASHES[:3], HASHES[9]], FOUR), table(HASHES[:4], FOUR))
     assert message == ("prompts differ for 1 of 4 items, although the settings that are known are the same: 'd'")
     assert prompt_differences(table(HASHES[4:8]), table(HASHES[:4])).startswith("prompts differ for 4 of 4 items")
+
+
+def test_every_way_in_which_prompts_differ_is_said_with_its_items():
+    known = pl.concat([table(None, {**FOUR, "num_fewshot": n})[k:j] for n, k, j in ((3, 0, 2), (2, 2, 3), (0, 3, 4))])
+    assert prompt_differences(table(None, {**FOUR, "num_fewshot": 0}), known) == (
+        "prompts differ for 3 of 4 items: the bank's runs had 3 shots, these have 0 shots (2 items); "
+        "the bank's runs had 2 shots, these have 0 shots (1 items)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        ({ROLES: "grader=lab/a"}, {ROLES: "grader=lab/b"}, "model roles differ for 4 of 4 items"),
+        ({ROLES: ""}, {ROLES: "grader=lab/b"}, "had model roles grader=lab/b, these have no model roles"),
+        ({ROLES: "grader=a, user=u"}, {ROLES: "grader=b, user=u"}, "had model roles grader=b, these have model roles"),
+        ({"scorer_args": "fact.model=a"}, {"scorer_args": "fact.model=b"}, "scorer arguments differ for 4 of 4"),
+        ({"scorer_args": "fact.model=a"}, {}, ""),
+        ({}, {ROLES: "grader=lab/b"}, ""),  # an older log, or bank
+    ],
+)
+def test_graders_and_other_models_are_compared_as_prompts_are(ours, theirs, words):
+    found = prompt_differences(table(None, {**FOUR, **ours}), table(None, {**FOUR, **theirs}))
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+def test_another_version_with_equal_prompts_is_a_warning():
+    later, said = (
+        {**FOUR, "version": "3"},
+        "3 of 4 items: the bank's runs had task version 2.5, these have .* version 3",
+    )
+    new = pl.concat([table(HASHES[:4], later)[:3], table(HASHES[:4], FOUR)[3:]])
+    assert prompt_differences(new, table(HASHES[:4], FOUR)) == ""
+    with pytest.warns(DataWarning, match=said):
+        warn_of_versions(new, table(HASHES[:4], FOUR))
+    for unknown in ({**FOUR, "version": DIFFERS}, {}, None, FOUR):
+        warn_of_versions(table(HASHES[:4], unknown), table(HASHES[:4], FOUR))
 
 
 @pytest.mark.parametrize("hashes", [None, [None] * 4, [DIFFERS] * 4])

@@ -166,6 +166,7 @@ NOT_HERE = {
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
     "quickstart": "it takes long, for what other calls do",
+    "run harbor": "it needs Harbor",
     "run inspect": "it needs inspect_ai",
     "run lm-eval": "it needs lm_eval",
 }

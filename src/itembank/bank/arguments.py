@@ -135,12 +135,13 @@ def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None)
                 f"in its order, got {len(values)}. Where some are missing, give {{item_id: response}}."
             )
     elif _is_table(responses):
+        from itembank.readers.agreement import spec_like  # noqa: PLC0415
         from itembank.readers.read import responses_from_frame, to_polars  # noqa: PLC0415
         from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
         from itembank.readers.table import of_one_model  # noqa: PLC0415
 
-        table = to_polars(responses)
-        return responses_from_frame(table, spec=of_one_model(Path(ONE_MODEL), table.columns, ReadingSpec()))
+        table, spec = to_polars(responses), spec_like(bank.responses.items, ReadingSpec())
+        return responses_from_frame(table, spec=of_one_model(Path(ONE_MODEL), table.columns, spec))
     else:
         return None
     try:

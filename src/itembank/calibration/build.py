@@ -11,11 +11,11 @@ from itembank.calibration.dimensions import usual_spec
 from itembank.calibration.families import sized
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.errors import DataWarning, says_instead, shown, warn
+from itembank.errors import DataWarning, says_instead, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix, without_silent
 from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words, warn_of_no_overlap
 from itembank.responses.targets import ScoreTargets
@@ -99,14 +99,7 @@ def bank_of(
 
 
 def _answered(responses: ResponseMatrix) -> ResponseMatrix:
-    """Return what counts of the responses, without items of which every attempt was lost."""
-    if responses.lost is None:
-        return responses
-    observed, lost = responses.observed, responses.lost.n > 0
-    models, items = (observed.any(axis=axis) | ~lost.any(axis=axis) for axis in (1, 0))
-    for word, is_kept, ids in (("model", models, responses.model_ids), ("item", items, responses.item_ids)):
-        absent = [ids[place] for place in np.flatnonzero(~is_kept).tolist()]
-        if absent:
-            message = f"{len(absent)} {word}s whose every answer was lost are left out: {shown(absent)}."
-            warn(message, DataWarning)
-    return replace(responses.take(models=np.flatnonzero(models), items=np.flatnonzero(items)), lost=None)
+    """Return what counts of the responses, without models and items that have no answer."""
+    observed = responses.observed
+    answered = without_silent(responses, np.asarray(observed.any(axis=1)), np.asarray(observed.any(axis=0)))
+    return answered if answered.lost is None else replace(answered, lost=None)

@@ -10,6 +10,7 @@ import click
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
+from itembank.cli.new_results import read_new_results
 from itembank.cli.options import ids_of_file, refuse_unused
 from itembank.cli.render import note, working
 from itembank.cli.signatures import Choices, argument, option, verb
@@ -191,6 +192,7 @@ def add_items(
     ] = "active",
     dry_run: Annotated[bool, "Show what RESPONSES say about the new items, and write nothing."],
     how: How,
+    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     why: Why,
     new: Annotated[Choices, _new_bank(is_required=False)],
@@ -210,7 +212,7 @@ def add_items(
             raise click.UsageError("Missing option '-o' / '--output'.")
 
         def added(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
-            given = _read(old, responses, allow_mixed_prompts)
+            given = _read(old, responses, allow_mixed_prompts, jq)
             changed = ib.banks.add_items(old, given, status=status, how=how, note=why, progress=progress)
             made = None if changed.history is None else changed.history.changes[-1].link
             if made is not None and made.linking_error is not None:
@@ -226,7 +228,7 @@ def add_items(
     refuse_unused((("output", "force", "status", "how", "why"), False, nothing))
     loaded = ib.load_bank(bank)
     with working("bank add-items") as report:
-        linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts), progress=report)
+        linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts, jq), progress=report)
     facts = {
         "bank": linked.bank_id,
         "linking_models": linked.n_models,
@@ -257,6 +259,7 @@ def add_models(
     selection: Annotated[
         Path | None, option("The selection that the models ran, in place of --how.", type=options.FILE)
     ],
+    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     why: Why,
     new: NewBank,
@@ -270,7 +273,7 @@ def add_models(
     """
 
     def added(old: "ib.Bank", _progress: "ProgressCallback") -> "ib.Bank":
-        given = _read(old, responses, allow_mixed_prompts)
+        given = _read(old, responses, allow_mixed_prompts, jq)
         return ib.banks.add_models(old, given, how=_way(how, selection), note=why)
 
     _change("add-models", bank, new, added)
@@ -282,6 +285,7 @@ def recalibrate(
     bank: options.Bank,
     responses: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
     how: How,
+    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     why: Why,
     new: NewBank,
@@ -294,9 +298,10 @@ def recalibrate(
       itembank bank recalibrate bank-2 -o bank-3
       itembank bank recalibrate bank new-models.parquet --how random -o bank-2
     """
+    refuse_unused(("jq", bool(responses), "RESPONSES"))
 
     def fitted(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
-        given = _read(old, responses, allow_mixed_prompts) if responses else None
+        given = _read(old, responses, allow_mixed_prompts, jq) if responses else None
         return ib.banks.recalibrate(old, given, how=how, note=why, progress=progress)
 
     _change("recalibrate", bank, new, fitted)
@@ -376,7 +381,7 @@ def add_scores(
     _change("add-scores", bank, new, lambda old, _: ib.banks.add_scores(old, scores, names, note=why))
 
 
-def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ib.ResponseMatrix":
+def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool, jq: str | None) -> "ib.ResponseMatrix":
     """Read results of models, or the answers of journals of sessions."""
     from itembank.bank.arguments import as_new_responses
     from itembank.bank.bank_views import aside_items
@@ -384,12 +389,13 @@ def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> 
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return as_new_responses(bank, list(paths), allow_mixed_prompts=allow_mixed_prompts)
+        given = read_new_results(bank, paths, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
+        return as_new_responses(bank, given)
     if len(journals) < len(paths):
         raise click.UsageError(
             "RESPONSES must be journals of sessions or other results, not both. Add them one after the other."
         )
-    refuse_unused(("how", False, "results other than journals of sessions, which say it themselves"))
+    refuse_unused((("how", "jq"), False, "results other than journals of sessions, which say it themselves"))
     from itembank.sessions.journal_sessions import journal_responses
 
     found = journal_responses(bank, journals).responses

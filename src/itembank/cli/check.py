@@ -11,7 +11,7 @@ import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli import options
 from itembank.cli.check_tables import print_checks
-from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
+from itembank.cli.command import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import note_overall, read_new_results, read_results
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
 from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
@@ -96,6 +96,7 @@ def check_command(
     sources: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES...", type=options.BankPath(file_okay=True))],
     items: Annotated[Choices, {"Items: of a bank alone, or of RESPONSES alone": _ITEMS}],
     models: Annotated[Choices, {"New models: a BANK, then RESPONSES": _MODELS}],
+    jq: options.Jq,
     out: options.Out,
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
@@ -125,18 +126,19 @@ def check_command(
     """
     if len(sources) > 1 and is_bank(sources[0]):
         refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
-        _check_models(sources[0], sources[1:], models, out)
+        _check_models(sources[0], sources[1:], models, jq, out)
     else:
         refuse_unused((models, False, "a BANK and RESPONSES of new models"))
-        _check_items(sources, items, out)
+        _check_items(sources, items, jq, out)
 
 
-def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
+def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer) -> None:
     """Examine items, by a bank or by responses."""
-    refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
+    has_bank = is_bank(sources[0])
+    refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"), ("jq", not has_bank, "RESPONSES"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
     with working("check") as report:
-        given = ib.load_bank(sources[0]) if is_bank(sources[0]) else read_results(sources)
+        given = ib.load_bank(sources[0]) if has_bank else read_results(sources, jq)
         known = None if asked["known"] is None else ids_of_file(asked["known"])
         how = {name: asked[name] for name in ("choices", "by", "clusters", "order")}
         audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
@@ -229,7 +231,9 @@ def _print_groups(differential: "DifferentialItems") -> None:
         note(f"Note: {visible(one)}")
 
 
-def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
+def _check_models(
+    bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer
+) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.check import check_models
     from itembank.sessions.journal import is_journal
@@ -246,10 +250,12 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
     )
     loaded, path = ib.load_bank(bank), asked["selection"]
     with working("check") as report:
-        read = partial(read_new_results, loaded, responses, match=asked["match"], same_content=False)
+        has_journals = any(map(is_journal, responses))
+        refuse_unused(("jq", not has_journals, "results other than journals of sessions"))
+        read = partial(read_new_results, loaded, responses, match=asked["match"], jq=jq, same_content=False)
         checks = check_models(
             loaded,
-            list(responses) if any(map(is_journal, responses)) else read(),
+            list(responses) if has_journals else read(),
             only=asked["parts"],
             groups=_named(asked["groups"]),
             reference=None if asked["reference"] is None else ids_of_file(asked["reference"]),

@@ -1,5 +1,6 @@
 """Commands whose help lists options under headings, and the options that every command takes."""
 
+import errno
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +8,13 @@ from typing import Any
 
 import click
 
-from itembank.errors import did_you_mean
+from itembank.errors import IntegrityError, ItembankError, ParameterError, did_you_mean
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_IMPRECISE = 3
+EXIT_INTEGRITY = 4
+EXIT_NO_VERDICT = 5
 
 Sections = Mapping[str, Sequence[str]]
 """Names of commands by the heading under which help lists them."""
@@ -111,6 +118,28 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
             found.setdefault(getattr(one, HEADING, OPTIONS), []).append(one)
     last = {heading: found.pop(heading) for heading in EXPLAINED_BY if heading in found}
     return {**found, **last}
+
+
+def failure(error: BaseException) -> tuple[str, int]:
+    """Return what the command line says of an error, and its exit code."""
+    if isinstance(error, click.ClickException):
+        return error.format_message(), error.exit_code
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        text = (
+            "there is not enough memory for this. Check that model_id and item_id are those columns, take fewer models "
+            f"or items, or use a larger machine{f' ({error})' if str(error) else ''}."
+        )
+    elif isinstance(error, ItembankError | OSError):
+        text = str(error)
+    elif isinstance(error, SystemExit):
+        text = f"the harness ended by itself, with exit code {error.code or 0}; its output is above."
+    elif isinstance(error, KeyboardInterrupt | click.Abort):
+        text = "the command was stopped."
+    else:
+        text = f"{type(error).__name__}: {error} (run with --debug for the traceback)"
+    if isinstance(error, IntegrityError):
+        return text, EXIT_INTEGRITY
+    return text, EXIT_USAGE if isinstance(error, ParameterError) else EXIT_FAILED
 
 
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:

@@ -69,9 +69,7 @@ def compare_command(
     ] = ("overall",),
     ranking: Annotated[bool, "Print the models in order with tied groups instead of pairs."],
     report: options.Report,
-    match: options.Match,
-    allow_mixed_prompts: options.MixedPrompts,
-    errors: options.LostAnswers,
+    reading: options.NewResults,
     out: options.Out,
 ) -> None:
     """Compare models that ran the same items.
@@ -101,16 +99,15 @@ def compare_command(
     chosen = None if selection is None else ib.Selection.load(selection)
     with warnings_as_notes():
         if loaded is None:
-            with importing_first(sources):
-                reading = ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-                given = [read_matrix([path], reading) for path in sources]
-            matrix = joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
+            how = {name: value for name, value in reading.items() if name != "match"}
+            with importing_first(sources, reading["jq"]):
+                given = [read_matrix([path], ReadingSpec(**how)) for path in sources]
+            matrix = joined(given, reading["errors"], allow_mixed_prompts=reading["allow_mixed_prompts"])
             compared = partial(ib.compare, matrix)
         else:
             loaded, wanted = bank_and_targets(loaded, wanted)
             paths = sources[1:]
-            reads: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
-            matrix = read_new_results(loaded, paths, chosen, **reads)
+            matrix = read_new_results(loaded, paths, chosen, **reading)
             note_known_models(loaded, models or matrix.model_ids)
             compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
         spec = ComparisonSpec(level=level, power=power, estimand=estimand)

@@ -56,15 +56,13 @@ def estimate_command(
         ),
     ],
     is_wide: Annotated[bool, option("Show the scores of all scenarios, one row a model, without intervals.", "--wide")],
-    errors: options.LostAnswers,
+    reading: options.NewResults,
     report: options.Report,
-    match: options.Match,
-    allow_mixed_prompts: options.MixedPrompts,
     out: options.Out,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
-    RESPONSES are response files or harness logs of the new models, over any items of the bank.
+    RESPONSES are response files or harness logs of the new models, or JSON that --jq reads, over any items of the bank.
 
     Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
 
@@ -72,6 +70,7 @@ def estimate_command(
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
       itembank estimate bank results.parquet --selection selection.json --wide
+      itembank estimate bank runs/new --jq our-runs.jq
       itembank estimate bank new-model.csv --selection random.json --interval design
     """
     refuse_unused(("is_wide", out.is_table, "--format table: JSON and CSV have all scenarios"))
@@ -80,7 +79,6 @@ def estimate_command(
     how: dict[str, Any] = {"method": method, "interval": interval, "estimand": estimand, "level": level}
     how |= {"parent": parent or "", "ignore_unknown": ignore_unknown}
     with working("estimate") as advance:
-        reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
         matrix = read_new_results(loaded, responses, chosen, keep_others=True, **reading)
         estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **how)
     print_estimates(estimates, out, is_wide=is_wide)

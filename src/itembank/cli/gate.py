@@ -2,7 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
@@ -10,7 +12,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.command import Group
+from itembank.cli.command import EXIT_FAILED, EXIT_NO_VERDICT, Command, Group, failure
 from itembank.cli.new_results import importing_first, read_new_results
 from itembank.cli.options import refuse_unused, typed_command, write_report
 from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working
@@ -61,28 +63,79 @@ Ids: TypeAlias = Annotated[str, option("Form of the printed items to run.", type
 
 def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
     """Refuse before any work what no file could be written to: JUnit's, or for `--github` the job's summary."""
-    path = given if isinstance(given, Path) else _summary_file() if given else None
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    path = given if isinstance(given, Path) else Path(summary) if given and summary else None
     if path is not None and not ctx.resilient_parsing:
         check_destination(path)
     return given
 
 
-def _summary_file() -> Path | None:
-    """Return the file whose Markdown GitHub shows below the job; None elsewhere."""
-    name = os.environ.get("GITHUB_STEP_SUMMARY")
-    return Path(name) if name else None
-
-
-_OUTPUTS: Choices = {
+OUTPUTS: Choices = {
     "report": options.Report,
     "junit": option(
         "Also write the verdict as JUnit XML.", metavar="FILE", type=options.NEW_FILE, callback=_checked_file
     ),
     "github": option(
-        "Also write an annotation and a summary of the job in GitHub Actions.", type=bool, callback=_checked_file
+        "Also write an annotation, a summary of the job and the output verdict of the step in GitHub Actions.",
+        type=bool,
+        callback=_checked_file,
     ),
     "out": options.Out,
 }
+
+
+class Judging(Command):
+    """A command that ends with a verdict, or says in the forms of CI why there is none; never with the code of FAIL."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
+        """Read the options; of a command line that is wrong, as many as can be, to learn where to say so."""
+        make, given = super().make_context, [*args]
+        lenient = {"resilient_parsing": True, "ignore_unknown_options": True, "allow_extra_args": True}
+        with _or_says_why_not(lambda: make(info_name, given, parent, **lenient)):
+            return make(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _or_says_why_not(lambda: ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
+    """Write where options ask for it why there is no verdict, and end with an exit code that no verdict has."""
+    try:
+        yield
+    except click.exceptions.Exit:  # with a verdict, or after --help
+        raise
+    except BaseException as error:  # a harness may call sys.exit, with the code of PASS, too
+        ctx = context()
+        asked, (reason, code) = ctx.params, failure(error)
+        if not (asked.get("github") or asked.get("junit") or asked.get("gate", True)):
+            raise  # a run without a gate
+        from itembank.gating import ci_reports
+
+        if (ctx.find_root().obj or {}).get("debug"):
+            traceback.print_exception(error)
+        if asked.get("github"):  # jobs show an annotation as an error, and only its line breaks are harmless there
+            click.echo(ci_reports.annotation_without_verdict(reason), err=True)
+            with suppress(OSError):
+                _tell_github(ci_reports.summary_without_verdict(reason), "none")
+        elif not isinstance(error, click.UsageError | BrokenPipeError):
+            click.echo(f"Error: {reason}", err=True)
+        if asked.get("junit"):
+            with suppress(OSError):
+                write_text(asked["junit"], ci_reports.junit_without_verdict(reason))
+        if isinstance(error, click.UsageError):
+            raise
+        raise click.exceptions.Exit(EXIT_NO_VERDICT if code == EXIT_FAILED else code) from error
+
+
+def _tell_github(summary: str, verdict: str) -> None:
+    """Add a text to the summary of GitHub's job, and to the outputs of its step the verdict; elsewhere nothing."""
+    for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", f"verdict={verdict}\n")):
+        if name := os.environ.get(variable):
+            with Path(name).open("a", encoding="utf-8") as file:
+                file.write(text)
 
 
 class GateGroup(Group):
@@ -103,15 +156,23 @@ def gate_command() -> None:
 
       itembank gate runs/bf16 runs/int8 --margin 0.02
 
-    Exit codes: 0 pass, 1 fail, 3 undecided. `itembank gate verdict --help` lists all options. To run no more items than
-    the verdict needs, run in stages:
+    `itembank gate verdict --help` lists all options. To run no more items than the verdict needs, run in stages:
 
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate next gate runs/int8
+
+    Exit codes, also of itembank run ... --gate:
+
+      0  pass
+      1  fail
+      2  no verdict: the command line is wrong, or names a file that is not there
+      3  undecided
+      4  no verdict: items or prompts are not those of the bank, or a file is damaged
+      5  no verdict for any other reason, such as results that cannot be read
     """
 
 
-@verb("verdict", gate_command)
+@verb("verdict", gate_command, cls=Judging)
 def verdict_command(
     *,
     baseline: Annotated[Path, argument(type=options.EXISTING)],
@@ -121,9 +182,10 @@ def verdict_command(
     rule: Annotated[Choices, _RULE],
     self_test: Annotated[bool, "Both are runs of the same set-up: how often does a gate flip, and which margin works?"],
     repeats: Annotated[bool, "Items have repeated answers: say whether more items or more repeats help more."],
+    jq: options.Jq,
     match: options.Match,
     allow_mixed_prompts: options.MixedPrompts,
-    outputs: Annotated[Choices, _OUTPUTS],
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Decide from two results whether the candidate is as good as the baseline.
 
@@ -148,7 +210,12 @@ def verdict_command(
     loaded = None if bank is None else ib.load_bank(bank)
     with working("gate") as advance:
         one, other = (
-            read_run([path], loaded, match, rule["errors"], allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
+            read_run(
+                *([path], loaded, match, rule["errors"]),
+                allow_mixed_prompts=allow_mixed_prompts,
+                repeats=repeats,
+                jq=jq,
+            )
             for path in (baseline, candidate)
         )
         if self_test:
@@ -212,18 +279,20 @@ def read_run(
     *,
     allow_mixed_prompts: bool,
     repeats: bool = False,
+    jq: str | None = None,
 ) -> "ib.ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
     from itembank.readers.read import read_matrix
 
     if bank is not None:
-        return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    with importing_first(paths):
+        how: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors, "jq": jq}
+        return read_new_results(bank, paths, **how)
+    with importing_first(paths, jq):
         spec = ReadingSpec(
-            empty="drop",
             allow_mixed_prompts=allow_mixed_prompts,
             repeats="count" if repeats else "error",
             errors=errors,
+            jq=jq,
         )
         return read_matrix(list(paths), spec)
 
@@ -262,22 +331,23 @@ def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str]
         from itembank.pages.gate_page import gate_page
 
         typed = typed_command()
-        more = (one for one in ("--junit gate.xml", "--github") if one.split()[0] not in typed)
-        ways = [*([then] if then else []), ("In continuous integration", " ".join([typed, *more]))]
+        words = shlex.split(typed)
+        place = words.index("--") if "--" in words else len(words)  # what comes after it is a harness's
+        words[place:place] = [
+            word for one in ("--junit gate.xml", "--github") if one.split()[0] not in words for word in one.split()
+        ]
+        ways = [*([then] if then else []), ("In continuous integration", shlex.join(words))]
         write_report(gate_page(found, command=typed, then=ways), outputs["report"])
     if outputs.get("junit") is not None:
         write_text(outputs["junit"], junit_xml(found))
     if outputs.get("github"):
-        summary = _summary_file()
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(step_summary(found))
+        _tell_github(step_summary(found), found.verdict)
         is_read_by_programs = not outputs["out"].is_table or bool(found.next_items)
         click.echo(github_annotation(found), err=is_read_by_programs)  # GitHub reads both
     click.get_current_context().exit(found.exit_code)
 
 
-@verb("start", gate_command)
+@verb("start", gate_command, cls=Judging)
 def start_command(
     *,
     baseline: Annotated[Path, argument(type=options.EXISTING)],
@@ -286,6 +356,7 @@ def start_command(
     rule: Annotated[Choices, _RULE],
     max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],
     ids: Ids,
+    jq: options.Jq,
     match: options.Match,
     seed: options.Seed,
     out: options.Out,
@@ -306,7 +377,7 @@ def start_command(
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes():
-        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False)
+        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False, jq=jq)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         plan.save(output)
@@ -322,7 +393,7 @@ def start_command(
     )
 
 
-@verb("next", gate_command)
+@verb("next", gate_command, cls=Judging)
 def next_command(
     *,
     gate: Annotated[Path, argument(type=options.EXISTING_FOLDER)],
@@ -338,10 +409,8 @@ def next_command(
     running: Annotated[Choices, RUNNING],
     model_id: Annotated[str | None, "Name of the candidate that the command runs."],
     ids: Ids,
-    match: options.Match,
-    allow_mixed_prompts: options.MixedPrompts,
-    errors: options.LostAnswers,
-    outputs: Annotated[Choices, _OUTPUTS],
+    reading: options.NewResults,
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Decide from all answers so far whether the candidate passes, or print the items to run next.
 
@@ -357,25 +426,26 @@ def next_command(
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
-    plan = ib.GatePlan.load(gate).with_errors(errors)
+    plan = ib.GatePlan.load(gate).with_errors(reading["errors"])
     refuse_unused(
         ((*how, *running, "model_id"), is_run, "--command COMMAND"),
-        (("ids", "allow_mixed_prompts"), not is_run, "results of the candidate"),
+        (("ids", "jq", "allow_mixed_prompts"), not is_run, "results of the candidate"),
         ("match", not is_run and bool(plan.bank_id), "results for a gate with a bank"),
     )
     if is_run:
         if not model_id:
             raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
-            found = _run_by_command(gate, model_id, errors, how, running)
+            found = _run_by_command(gate, model_id, reading["errors"], how, running)
         print_gate(found, outputs["out"])
         end_gate(found, outputs)
         return
     loaded = plan.bank()
     with warnings_as_notes():
-        given = read_run(candidate, loaded, match, plan.spec.errors, allow_mixed_prompts=allow_mixed_prompts)
+        given = read_run(candidate, loaded, **{**reading, "errors": plan.spec.errors})
         known = option_probabilities(candidate, given) if plan.probabilities is not None else None
-        found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow_mixed_prompts)
+        allow = reading["allow_mixed_prompts"]
+        found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow)
     then = None
     if found.next_items:
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])

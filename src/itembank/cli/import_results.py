@@ -53,7 +53,7 @@ def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "
 
 Items: TypeAlias = Annotated[Path | None, option("What is known about each item, by item_id.", type=options.FILE)]
 SpecFile: TypeAlias = Annotated[
-    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or empty")
+    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or missing")
 ]
 _field = partial(option, of=ReadingSpec)
 _READING: Choices = {
@@ -65,14 +65,15 @@ _READING: Choices = {
             "--exclude-file",
             metavar="PATTERN",
         ),
-        "jq": _field("Make rows of JSON of any shape by a program of jq, or by that in @FILE.", metavar="PROGRAM"),
+        "jq": options.Jq,
         "model_id": _field("Id of the model, for results of one model that do not name it."),
         "allow_mixed_prompts": _field("Join models that were asked with different prompts, or have different judges."),
         "skip_unusable": _field("Skip what cannot be read, and say what and why."),
     },
     "What the response is, and names of columns": {
         "metric": _field(
-            "The metric (or scorer) to take as response. Repeat it for an order of preference.", metavar="[TASK=]NAME"
+            "The metric (or scorer) to take as response; of counted trials pass^4 makes all of 4 succeed. Repeatable.",
+            metavar="[TASK=]NAME",
         ),
         "filter_name": _field("lm-eval: the filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
         "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
@@ -114,15 +115,15 @@ _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "metric": _taking("metric", f"{_HARNESS}, and long tables", "table"),
     "filter_name": _LM_EVAL,
-    "allow_mixed_prompts": (
-        frozenset({"lm-eval", "inspect", "responses", "table"}),
-        "logs of lm-evaluation-harness and Inspect, tables and response files",
+    "allow_mixed_prompts": _taking(
+        *("allow_mixed_prompts", "logs of lm-evaluation-harness and Inspect, trials of agents, tables, response files"),
+        *("lm-eval", "inspect", "responses", "table"),
     ),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _TABLES,
     "columns": _TABLES,
     "missing_values": _TABLES,
-    "prefix_scenario": _TABLES,
+    "prefix_scenario": _taking("prefix_scenario", "tables and jobs of Harbor", "table"),
     "where": _TABLES,
     "drop_columns": _TABLES,
     "errors": _taking("errors", "results that tell lost answers from others", "table", "responses"),
@@ -197,7 +198,8 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
     with allowing(spec.max_memory):
         found = find_sources(given, spec)  # a look at every file, which is not taken twice
     if kinds := source_kinds(found):
-        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
+        choices = {name: one for name, one in READERS.items() if name != "metric" or spec.of_trials().metric}
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in choices.items()))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given)
 
     def read(**known: Any) -> "ib.ResponseMatrix":

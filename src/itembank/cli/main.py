@@ -1,7 +1,6 @@
 """The `itembank` command: loads a subcommand's module only when it is called."""
 
 import atexit
-import errno
 import gc
 import importlib
 import sys
@@ -12,7 +11,7 @@ from typing import TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from itembank.cli.command import ANYWHERE, Group, name_variables, shared_options, write_sections
+from itembank.cli.command import ANYWHERE, EXIT_FAILED, Group, failure, name_variables, shared_options, write_sections
 from itembank.errors import command_line_words
 from itembank.methods import entry_points_of
 
@@ -70,12 +69,6 @@ def _command(name: str) -> tuple[str, str] | None:
             if name in commands:
                 return commands[name]
     return None
-
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_IMPRECISE = 3
-EXIT_INTEGRITY = 4
 
 
 class LazyGroup(Group):
@@ -139,7 +132,10 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
+    """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed.
+
+    Of gates 1 is the verdict FAIL, 3 undecided, and 5 says that there is no verdict.
+    """
     # or Python would look through all objects for cycles, while libraries load and once more before it ends: a third of
     # a short command's time
     gc.set_threshold(200_000)
@@ -150,33 +146,16 @@ def main() -> None:
             code = cli.main(standalone_mode=False, obj=asked)  # what a command exits with (ctx.exit) comes back
     except click.Abort:
         click.echo("Aborted.", err=True)
-        sys.exit(1)
+        sys.exit(EXIT_FAILED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except Exception as error:
         if asked.get("debug"):
             raise
-        _fail(error)
+        text, code = failure(error)
+        click.echo(f"Error: {text}", err=True)
+        sys.exit(code)
     else:
         if isinstance(code, int) and code:
             sys.exit(code)
-
-
-def _fail(error: Exception) -> None:
-    """Print one error, without a traceback, and exit 1."""
-    from itembank.errors import IntegrityError, ItembankError, ParameterError
-
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        text = (
-            "there is not enough memory for this. Check that model_id and item_id are those columns, take fewer models "
-            f"or items, or use a larger machine{f' ({error})' if str(error) else ''}."
-        )
-    elif isinstance(error, ItembankError | OSError):
-        text = str(error)
-    else:
-        text = f"{type(error).__name__}: {error} (run with --debug for the traceback)"
-    click.echo(f"Error: {text}", err=True)
-    if isinstance(error, IntegrityError):
-        sys.exit(EXIT_INTEGRITY)
-    sys.exit(EXIT_USAGE if isinstance(error, ParameterError) else EXIT_FAILED)

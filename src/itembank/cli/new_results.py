@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import itembank as ib
 from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 
@@ -22,7 +22,7 @@ MOST_NAMED = 3
 
 
 @contextmanager
-def importing_first(paths: Sequence[Path]) -> Iterator[None]:
+def importing_first(paths: Sequence[Path], jq: str | None = None) -> Iterator[None]:
     """Say of an error whose advice is an option of reading that it is one of `itembank import`, which comes first."""
     try:
         yield
@@ -30,16 +30,17 @@ def importing_first(paths: Sequence[Path]) -> Iterator[None]:
         if not re.search(r"(?<![\w-])--[a-z]", str(error)):
             raise
         files = " ".join(shlex.quote(str(path)) for path in paths) if len(paths) <= MOST_NAMED else "FILES"
+        by = "" if jq is None else f"--jq {shlex.quote(jq)} "
         raise DataError(
-            f"{error}\nHow files are read is chosen when they are imported: itembank import {files} [OPTIONS] "
+            f"{error}\nHow files are read is chosen when they are imported: itembank import {files} {by}[OPTIONS] "
             "-o responses.parquet. Then give responses.parquet here."
         ) from error
 
 
-def read_results(paths: Sequence[Path]) -> "ib.ResponseMatrix":
-    """Read results as they are."""
-    with importing_first(paths):
-        return ib.read_responses(paths)
+def read_results(paths: Sequence[Path], jq: str | None = None) -> "ib.ResponseMatrix":
+    """Read results as they are, or by a program of jq."""
+    with importing_first(paths, jq):
+        return ib.read_responses(paths, spec=ReadingSpec(jq=jq))
 
 
 def read_new_results(
@@ -51,17 +52,19 @@ def read_new_results(
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
     errors: Errors | None = None,
+    jq: str | None = None,
     keep_others: bool = False,
 ) -> "ib.ResponseMatrix":
     """Read results as the bank's were read; of items outside the selection say how many are ignored, or keep them.
 
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed;
-    items outside the selection may have any.
+    items outside the selection may have any. Attempts by a program of jq are counted where the bank's are.
     """
     from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
 
-    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    with importing_first(paths):
+    repeats: Repeats = "error" if jq is None or bank.responses.n_trials is None else "mean"
+    spec = ReadingSpec(jq=jq, repeats=repeats, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
+    with importing_first(paths, jq):
         matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, match=match)
     if selection is not None:
         matrix, others = only_items(matrix, selection.item_ids)
@@ -78,9 +81,14 @@ def read_new_results(
 
 def note_overall(bank: "ib.Bank") -> None:
     """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
+    from itembank.readers.pass_powers import powers_of
+
     words = bank.targets.overall_in_words
     if words:
         note(f"The overall score is {words}.")
+    k = sorted({*powers_of(bank.responses.items).tolist()} - {0})
+    if k:
+        note(f"Responses are {' and '.join(f'pass^{one}' for one in k)}: the chance that so many trials all succeed.")
     if bank.headline is not None:
         words = bank.headline.in_words
         detail(f"{words[0].upper()}{words[1:]}.")

@@ -150,6 +150,14 @@ Match: TypeAlias = Annotated[
         default="auto",
     ),
 ]
+Jq: TypeAlias = Annotated[
+    str | None,
+    option(
+        "Make rows of JSON of any shape by a program of jq, or by that in FILE.jq.",
+        metavar="PROGRAM|FILE.jq",
+        of=ReadingSpec,
+    ),
+]
 Models: TypeAlias = Annotated[Path | None, option("What is known about each model, by model_id.", type=FILE)]
 LostAnswers: TypeAlias = Annotated[
     Errors | None,
@@ -159,6 +167,10 @@ LostAnswers: TypeAlias = Annotated[
         of=ReadingSpec,
     ),
 ]
+NewResults: TypeAlias = Annotated[
+    Mapping[str, Any], {"jq": Jq, "errors": LostAnswers, "match": Match, "allow_mixed_prompts": MixedPrompts}
+]
+"""How results of new models are read."""
 Within: TypeAlias = Annotated[
     score_names.Within,
     option("A scenario: mean over items or subscenarios, or by column weight.", default="micro", heading="Scores"),

@@ -7,7 +7,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.main import EXIT_IMPRECISE
+from itembank.cli.command import EXIT_IMPRECISE
 from itembank.cli.new_results import read_new_results, say_notes, typicality_text
 from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.session_options import ReplayedSession, session_spec
@@ -37,6 +37,7 @@ def replay_command(
             callback=options.checked_table_path,
         ),
     ],
+    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     seed: options.Seed,
     out: options.Out,
@@ -56,7 +57,7 @@ def replay_command(
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
     with working("replay") as report:
-        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
+        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         options.write_table(result.asked, output, result.asked.write_csv)

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -14,6 +15,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.estimate import print_estimates
+from itembank.cli.gate import OUTPUTS, Judging, end_gate, look_teller, print_gate
 from itembank.cli.new_results import note_known_models, say_notes
 from itembank.cli.options import refuse_unused
 from itembank.cli.render import Printer, detail, note, print_object, progress, warnings_as_notes
@@ -21,9 +23,11 @@ from itembank.cli.session_options import RunSession, exit_if_imprecise, session_
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
 from itembank.files.atomic import sweep
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
+    from itembank.harnesses.harbor import HarborRun
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
@@ -76,6 +80,7 @@ def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bo
         *((name, which["adaptive"], "--adaptive") for name in choices if name not in {"level", "errors"}),
         ("level", which["gate"] is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
+        (("report", "junit", "github"), which["gate"] is not None, "--gate GATE"),
         ("seed", which["n_chosen"] is not None or which["adaptive"], "-n or --adaptive"),
     )
 
@@ -165,7 +170,9 @@ def end_session(session: "ib.AdaptiveSession") -> None:
 def note_untold_prompts(bank: "ib.Bank") -> None:
     """Say which prompts cannot be compared with the bank's."""
     from itembank.harnesses.drive import untold_prompts
+    from itembank.readers.pass_powers import check_one_answer_each
 
+    check_one_answer_each(bank.responses.items, "a run")
     untold = untold_prompts(bank.responses.items)
     if untold:
         note(f"Note: {untold}.")
@@ -177,6 +184,7 @@ def print_dry_run(row: Mapping[str, Any], out: Printer) -> None:
     out.rows([row], "run-dry", title=title)
 
 
+OWN_SCORE = "The harness's own score is the mean of the items that were run, no estimate of the whole."
 ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
@@ -185,7 +193,7 @@ MACRO_AND_GROUPS = (
 )
 
 
-@verb("lm-eval")
+@verb("lm-eval", cls=Judging)
 def run_lm_eval_command(
     *,
     bank: options.Bank,
@@ -217,7 +225,7 @@ def run_lm_eval_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    out: options.Out,
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
@@ -240,7 +248,7 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of
     from itembank.harnesses.lm_eval.patches import check_release
 
-    adaptive, gate = which["adaptive"], which["gate"]
+    adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
     check_items(bank, which, choices, has_batches=True)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
@@ -290,10 +298,8 @@ def run_lm_eval_command(
                 _print(session.estimate().scores, loaded, output, out, match)
                 end_session(session)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate
-
         print_gate(verdict, out)
-        end_gate(verdict, {})
+        end_gate(verdict, outputs)
 
 
 def gate_of(folder: Path, bank: "ib.Bank", *, ignore_prompts: bool) -> "ib.GatePlan":
@@ -362,7 +368,6 @@ def _session(
 
 def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "ib.Bank", **who: Any) -> "ib.Gate":
     """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
-    from itembank.cli.gate import look_teller
     from itembank.gating.running import open_gate_run
 
     journal = output / "gate.jsonl"
@@ -421,7 +426,7 @@ def _print(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Prin
 BATCH = 8
 
 
-@verb("inspect")
+@verb("inspect", cls=Judging)
 def run_inspect_command(
     *,
     bank: options.Bank,
@@ -442,7 +447,7 @@ def run_inspect_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    out: options.Out,
+    outputs: Annotated[Choices, OUTPUTS],
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
@@ -468,7 +473,7 @@ def run_inspect_command(
     )
     from itembank.harnesses.inspect.samples import check_release, task_items
 
-    adaptive, gate = which["adaptive"], which["gate"]
+    adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
     check_items(bank, which, choices, has_batches=adaptive)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
@@ -502,10 +507,8 @@ def run_inspect_command(
         else:
             _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate
-
         print_gate(verdict, out)
-        end_gate(verdict, {})
+        end_gate(verdict, outputs)
 
 
 def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
@@ -555,7 +558,7 @@ def _print_harness_run(
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
-    note("The harness's own score is the mean of the items that were run, no estimate of the whole.")
+    note(OWN_SCORE)
     if session is not None:
         end_session(session)
 
@@ -575,15 +578,134 @@ def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "Insp
     return passing.result
 
 
+@verb("harbor", cls=Judging)
+def run_harbor_command(
+    *,
+    bank: options.Bank,
+    data_set: Annotated[str, argument()],
+    arguments: Annotated[
+        tuple[str, ...], argument(type=click.UNPROCESSED, metavar="-- HARBOR_ARGUMENTS...", required=False)
+    ],
+    output: Output,
+    which: Annotated[Choices, _WHICH],
+    n_attempts: Annotated[
+        int | None,
+        option("Trials of each task.  [default: those of the job's file, else 1]", "--attempts", type=options.COUNT),
+    ],
+    batch: Annotated[
+        int | None, option(f"--adaptive: tasks of a job.  [default: {BATCH}]", metavar="N", type=options.COUNT)
+    ],
+    model_id: Annotated[str | None, "Id of the agent.  [default: as its trials tell it]"],
+    metric: Annotated[str | None, "The reward that counts, if there are several.  [default: reward]"],
+    max_response: Annotated[float, option("The highest reward.", of=ReadingSpec)],
+    dry_run: Annotated[bool, "Count the tasks, and say what past agents paid for them; run nothing."],
+    ignore_prompts: Annotated[bool, "Run even if version or time limits differ from those of the bank's runs."],
+    choices: RunSession,
+    seed: options.Seed,
+    outputs: Annotated[Choices, OUTPUTS],
+) -> None:
+    """Run chosen tasks of DATA_SET as jobs of Harbor, and estimate the scores on all tasks.
+
+    DATA_SET is NAME@VERSION, ORGANISATION/NAME@REF, a folder of tasks, or the file of a job (JSON) with one data set.
+    Arguments after two dashes go to harbor run, whose output goes to standard error.
+
+      itembank run harbor bank terminal-bench@2.0 -n 30 -o runs/a1 -- -a terminus-2 -m openai/gpt-5
+      itembank run harbor bank tasks/ --selection selection.json --attempts 3 -o runs/a1 -- -a claude-code -m ...
+      itembank run harbor bank job.json --adaptive --half-width 0.05 --max-cost cost_usd=40 -o runs/a1
+      itembank run harbor bank terminal-bench@2.0 --gate gate -o runs/a2 -- -a terminus-2 -m openai/gpt-6
+      itembank run harbor bank terminal-bench@2.0 -n 30 -o runs/a1 --dry-run -- -a terminus-2
+
+    If a run was interrupted, repeat the command: trials that lack, and tasks without any verdict, are run in a new job.
+    The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if the version of the
+    data set or time limits are not those of the bank's runs.
+    """
+    from itembank.harnesses.harbor import HarborRun
+
+    adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
+    check_items(bank, which, choices, has_batches=adaptive)
+    loaded = ib.load_bank(bank)
+    with warnings_as_notes():
+        reading = ReadingSpec(
+            metric=(metric,) if metric else (),
+            max_response=max_response,
+            errors=choices["errors"],
+            allow_mixed_prompts=ignore_prompts,
+        )
+        run = HarborRun.of(loaded, data_set, output, arguments, n_attempts=n_attempts, spec=reading)
+        others = [item for item in loaded.responses.item_ids if item not in set(run.item_ids)]
+        spec = _without(loaded, session_spec(choices, seed), others) if adaptive else None
+        plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
+        chosen = None if adaptive or plan else chosen_items(loaded, which, seed, others)
+        if dry_run:
+            item_ids = _item_ids(loaded, chosen, spec) if plan is None else list(plan.order[: plan.sizes[-1]])
+            _print_expected(run, item_ids, spec, plan, out)
+            return
+        run.check()
+        name = model_id or run.model_id
+        with says_how_to_go_on():
+            if chosen is not None:
+                note_earlier(chosen, keep_selection(chosen, output), output)
+                run.answers([item for item in chosen.item_ids if item not in set(others)])
+                scores = run.estimate(chosen, model_id=model_id, level=choices["level"])
+                note_known_models(loaded, scores.model_ids)
+                print_run(scores, loaded, output, out, "auto")
+                note(OWN_SCORE)
+            if spec is not None:
+                asked = partial(_run_asked, run, batch or BATCH)
+                with _session(asked, output, spec, loaded, name) as session:
+                    print_run(session.estimate().scores, loaded, output, out, "auto")
+                    end_session(session)
+            if plan is not None and gate is not None:
+                asked = partial(_run_asked, run, len(plan.order))
+                verdict = _run_gate(asked, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
+    if gate is not None:
+        print_gate(verdict, out)
+        end_gate(verdict, outputs)
+
+
+def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> "ib.SessionSpec":
+    """Return a session that does not ask items of other data sets."""
+    from itembank.sessions.pool import excluded_items
+
+    excluded = (*excluded_items(bank, spec), *others)
+    return replace(spec, constraints=replace(spec.constraints, excluded=excluded)) if others else spec
+
+
+def _print_expected(
+    run: "HarborRun",
+    item_ids: Sequence[str],
+    spec: "ib.SessionSpec | None",
+    plan: "ib.GatePlan | None",
+    out: Printer,
+) -> None:
+    """Print what would be run at most, and what it would cost."""
+    most = len(item_ids) if spec is None or spec.budget.n_items is None else min(spec.budget.n_items, len(item_ids))
+    first = {} if plan is None else {"n_items_first": plan.sizes[0]}
+    counts = {**first, "n_items": most, "n_items_full": len(run.item_ids)}
+    trials = "a trial" if run.n_attempts == 1 else f"{run.n_attempts} trials"
+    title = f"Would run {trials} of each of {most:,} tasks; nothing was run"
+    row = {"bank": run.bank.bank_id, **counts, **run.expected_costs(item_ids, most)}
+    out.rows([row], "run-dry", title=title)
+
+
+def _run_asked(run: "HarborRun", batch: int, _bank: "ib.Bank", session: "Asking", journal: Path, **how: Any) -> None:
+    """Run what a session or a gate asks until it is over; say what continues."""
+    if session.n_items:
+        note(f"Continuing with the answers in {journal}: {session.n_items} items are answered.")
+    run.run_asked(session, batch, **how)
+
+
 @click.group("run", cls=Group)
 def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
 
     itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
     itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
+    itembank run harbor bank terminal-bench@2.0 -n 30 -o runs/a1 -- -a terminus-2 -m openai/gpt-5
     itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
     """
 
 
 run_command.add_command(run_lm_eval_command)
 run_command.add_command(run_inspect_command)
+run_command.add_command(run_harbor_command)

@@ -10,8 +10,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.command import SESSION
-from itembank.cli.main import EXIT_IMPRECISE
+from itembank.cli.command import EXIT_IMPRECISE, SESSION
 from itembank.cli.new_results import say_notes
 from itembank.cli.options import refuse_unused, typed
 from itembank.cli.render import Printer, note, progress, warnings_as_notes
@@ -19,6 +18,7 @@ from itembank.cli.signatures import Choices, argument, option
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.tables import amount
 
 _ITEMS: Choices = {
     "session_file": option(
@@ -309,11 +309,6 @@ def cost_words(session: "ib.AdaptiveSession") -> Iterator[str]:
             value, low, high = whole[unit]
             words.append(f"the whole benchmark about {amount(value)} ({amount(low)} to {amount(high)})")
         yield ", ".join(words)
-
-
-def amount(value: float) -> str:
-    """Write an amount of a cost."""
-    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
 
 
 def next_items(session: "ib.AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:

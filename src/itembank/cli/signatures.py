@@ -27,7 +27,9 @@ Choices: TypeAlias = Mapping[str, Any]
 UNSAID = inspect.Parameter.empty
 
 
-def verb(name: str, group: click.Group | None = None) -> Callable[[Callable[..., None]], click.Command]:
+def verb(
+    name: str, group: click.Group | None = None, *, cls: type[Command] = Command
+) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function with annotated arguments, and put it into a group if that is given."""
 
     def make(function: Callable[..., None]) -> click.Command:
@@ -43,7 +45,7 @@ def verb(name: str, group: click.Group | None = None) -> Callable[[Callable[...,
             given = {into: {one: values.pop(one) for one in names} for into, names in groups.items()}
             function(**values, **given)
 
-        command = click.command(name, cls=Command, params=made)(call)
+        command = click.command(name, cls=cls, params=made)(call)
         if group is not None:
             group.add_command(command)
         return command

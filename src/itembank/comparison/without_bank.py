@@ -16,10 +16,11 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, other_in
+from itembank.readers.pass_powers import check_one_power
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import LostAnswers, one_policy
-from itembank.responses.prompts import prompt_differences
+from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
@@ -41,6 +42,7 @@ def joined(
         return sources[0]
     items = sources[0].items
     for one in sources[1:]:
+        check_one_power([one.items, items])
         changed = other_in(in_both(one.items, items, CONTENT), CONTENT)
         if changed:
             raise DataError(
@@ -52,6 +54,8 @@ def joined(
             raise DataError(
                 f"{unlike}. To compare them anyway: {remedy('allow_mixed_prompts=True', '--allow-mixed-prompts')}."
             )
+        if not unlike:
+            warn_of_versions(one.items, items, whose="others")
         items = pl.concat([items, one.items], how="diagonal_relaxed").unique(
             "item_id", keep="first", maintain_order=True
         )

@@ -16,7 +16,7 @@ from itembank.errors import DataError, DataWarning, ModelWarning, remedy, shown,
 from itembank.estimation.estimator_specs import METHODS, PointSpec, Stacked
 from itembank.estimation.observations import Observations, bank_positions, found_items, size_in_words
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.agreement import only_items
+from itembank.readers.agreement import only_items, without_unattempted
 from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
@@ -293,6 +293,7 @@ def known_items(
     bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, ignore_unknown: bool
 ) -> ResponseMatrix:
     """Return the responses to items that the bank holds, with a `DataWarning` where others are left out."""
+    responses = without_unattempted(responses, bank.responses.items["item_id"])
     known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses

@@ -250,9 +250,7 @@ def _estimate(
         checked(replace(estimates, notes=notes), is_owed),
         whole,
         matrix.item_ids if chosen is None else chosen.item_ids,
-        again=lambda counted: _estimate(
-            bank, counted, selection, how, ignore_unknown=ignore_unknown, progress=progress
-        ),
+        again=lambda counted: _estimate(bank, counted, selection, how, ignore_unknown=True, progress=progress),
     )
 
 

@@ -11,6 +11,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.pass_powers import PASS_K, check_one_power
 from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
 
@@ -95,6 +96,8 @@ class Observations:
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
     """Align responses in the same way without a warning of missing items."""
     positions = bank_positions(bank, responses.items["item_id"], "responses")
+    if PASS_K in responses.items.columns or responses.n_trials is not None:  # others are what the caller calculated
+        check_one_power([responses.items, bank.responses.items])
     order = np.argsort(positions)  # the order of a file's items must not matter, not even to rounding
     if np.any(order[1:] < order[:-1]):
         responses, positions = responses.take(items=order), positions[order]

@@ -4,6 +4,7 @@ Names of models and scenarios are a stranger's: control characters are shown as 
 """
 
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from itembank.errors import visible
@@ -11,6 +12,7 @@ from itembank.gating.results import Gate, points, signed
 
 LEVELS = {"pass": "notice", "fail": "error", "undecided": "warning"}
 """GitHub's commands by verdict."""
+NO_VERDICT = "itembank gate: no verdict"
 
 
 def junit_xml(found: Gate) -> str:
@@ -45,14 +47,43 @@ def junit_xml(found: Gate) -> str:
             f"{100.0 * one.candidate:.1f}: "
             f"{one.right_to_wrong} answers fell, {one.wrong_to_right} rose"
         )
+    return _document(root)
+
+
+def junit_without_verdict(reason: str) -> str:
+    """Return as JUnit XML that there is no verdict, and why: one test that ended in an error."""
+    counts = {"tests": "1", "failures": "0", "errors": "1"}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "itembank gate", "skipped": "0", **counts})
+    whole = ElementTree.SubElement(suite, "testcase", classname="itembank gate", name="no verdict")
+    lines = _lines(reason)
+    ElementTree.SubElement(whole, "error", type="no verdict", message=lines[0]).text = "\n".join(lines)
+    return _document(root)
+
+
+def _document(root: ElementTree.Element) -> str:
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
 def github_annotation(found: Gate) -> str:
     """Return a verdict as a workflow command of GitHub, one line."""
-    title = f"itembank gate: {visible(found.candidate_id)}".replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
-    return f"::{LEVELS[found.verdict]} title={title}::{found.sentence.replace('%', '%25')}"
+    return _workflow_command(LEVELS[found.verdict], f"itembank gate: {visible(found.candidate_id)}", [found.sentence])
+
+
+def annotation_without_verdict(reason: str) -> str:
+    """Return as a workflow command of GitHub, one line, that there is no verdict, and why."""
+    return _workflow_command("error", NO_VERDICT, _lines(reason))
+
+
+def _workflow_command(level: str, title: str, lines: Sequence[str]) -> str:
+    name = title.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={name}::{'%0A'.join(line.replace('%', '%25') for line in lines)}"
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a message, with what controls terminals as escapes."""
+    return [visible(line) for line in text.splitlines()] or [""]
 
 
 def step_summary(found: Gate) -> str:
@@ -79,6 +110,11 @@ def step_summary(found: Gate) -> str:
         *scenarios,
     ]
     return "\n".join([*lines, "", ""])
+
+
+def summary_without_verdict(reason: str) -> str:
+    """Return as Markdown, for the summary of a job, that there is no verdict, and why."""
+    return "\n\n".join([f"### {NO_VERDICT}", *map(_plain, _lines(reason)), ""])
 
 
 def _plain(text: str) -> str:

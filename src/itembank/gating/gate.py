@@ -21,9 +21,10 @@ from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
+from itembank.readers.pass_powers import check_one_power
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
-from itembank.responses.prompts import prompt_differences
+from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> Respons
     from itembank.readers.read import read_matrix  # noqa: PLC0415
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
-    spec = ReadingSpec(response="probability", empty="drop", allow_mixed_prompts=True)
+    spec = ReadingSpec(response="probability", allow_mixed_prompts=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the logs have been read, and warned of, before
@@ -256,6 +257,7 @@ class GatePair:
                 f"baseline did not run: {shown(others)}. Run the baseline on them, too, or limit both to a selection "
                 f"({remedy('selection=...', '--selection FILE')})."
             )
+        check_one_power([shared.items, baseline.items])
         changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
         if changed:
             raise DataError(
@@ -266,6 +268,8 @@ class GatePair:
         if unlike and not allow_mixed_prompts:
             ask = remedy("allow_mixed_prompts=True", "--allow-mixed-prompts")
             raise DataError(f"{unlike}. To ask whether the candidate's prompt is as good as the baseline's: {ask}.")
+        if not unlike:
+            warn_of_versions(shared.items, baseline.items, whose="the baseline")
         both = np.full((2, baseline.n_items), np.nan)
         both[0] = baseline.responses[0]
         places = baseline.item_indices(shared.item_ids)

@@ -11,6 +11,7 @@ from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
 from itembank.gating.gate_spec import GateSpec
 from itembank.responses.error_kinds import Errors
+from itembank.tables import amount
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -269,7 +270,7 @@ class Gate(Tabular):
                 f"For the difference of these two runs alone: {alone}."
             )
         elif self.items_to_decide is not None:
-            costs = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.cost_to_decide.items())
+            costs = " and ".join(f"{amount(cost)} {visible(unit)}" for unit, cost in self.cost_to_decide.items())
             left = self.n_total - self.n_items
             short = f", and only {left} are left" if left < self.items_to_decide else ""
             more = (

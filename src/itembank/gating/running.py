@@ -22,6 +22,7 @@ from itembank.sessions.answers import told_responses
 from itembank.sessions.asking import Asking, EventLog, SessionState, check_model_id
 from itembank.sessions.events import Answer, Asked, Event, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal
+from itembank.tables import amount
 
 KIND = "itembank gate answers"
 
@@ -80,7 +81,7 @@ class GateRun(Asking):
                 f"{shown(lacking)}{why}. Fix that, and give the same command again: answers are kept, and only these "
                 f"items are run.{f' {how_to_count()}.' if failed else ''}"
             )
-        spent = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.costs.items())
+        spent = " and ".join(f"{amount(cost)} {visible(unit)}" for unit, cost in self.costs.items())
         notes = [f"the candidate's answers cost {spent}, failed attempts among them"] if spent else []
         return replace(self.found, notes=(*self.found.notes, *notes))
 

@@ -26,6 +26,7 @@ from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
 from itembank.readers.agreement import only_items
+from itembank.readers.pass_powers import check_one_answer_each
 from itembank.readers.read import read_responses
 from itembank.responses.content_order import content_order
 from itembank.responses.error_kinds import Errors
@@ -333,6 +334,7 @@ def start_gate(
     """
     spec = with_choices(spec, choices)
     given, loaded = as_responses(baseline, spec.errors), None if bank is None else as_bank(bank)
+    check_one_answer_each(given.items, "a gate in stages")
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
     given = given.take(items=content_order(given).items)  # the order of a file must not draw other items

@@ -5,11 +5,13 @@ Also what all harnesses share: comparing contents and prompts with those of the 
 
 import asyncio
 import signal
+import subprocess
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
 
@@ -19,10 +21,11 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.checks import check_whole
 from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
+from itembank.files.atomic import held
 from itembank.gating.stages import GatePlan
 from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
-from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, warn_of_versions
 from itembank.sessions.answers import answer_to, tell_all
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed
@@ -33,6 +36,7 @@ Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
 MOST_REASON: Final = 200
 """Characters of the reason of a failure that are kept."""
+STANDARD_ERROR: Final = 2
 INTERRUPTED: Final = None
 """Stands where an item and its outcome would, when somebody wants to stop."""
 
@@ -67,6 +71,8 @@ def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is
         )
     if told:
         warn(f"{told}. The run goes on with these prompts.", DataWarning)
+    else:
+        warn_of_versions(asked, items)
     return bool(told)
 
 
@@ -105,6 +111,36 @@ def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored
     check_contents_of_bank(asked, bank.responses.items)
     advice = "The gate's baseline had other prompts than past models: calibrate a bank of its own results."
     compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
+
+
+@contextmanager
+def alone_in(folder: Path, program: str) -> Iterator[tuple[int, ...]]:
+    """Make a folder and keep other runs out of it; gives the handles by which a program that is called does so, too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder) as handles:
+        if handles is None:
+            raise DataError(
+                f"{folder}: another run goes on in this folder. If itembank was killed, that is its {program}: wait "
+                "until it ends, or end it. Then give the command again."
+            )
+        yield handles
+
+
+def call_program(words: Sequence[str], handles: tuple[int, ...], patience: float) -> int:
+    """Call a harness's own command and return its exit status; its output goes to standard error.
+
+    It holds these handles, should it live longer than this process. After Ctrl-C, which it hears too, it has `patience`
+    seconds to end by itself.
+    """
+    with subprocess.Popen(words, stdout=STANDARD_ERROR, pass_fds=handles) as program:  # noqa: S603 (not ours)
+        try:
+            return program.wait()
+        except KeyboardInterrupt:
+            try:
+                program.wait(patience)
+            except subprocess.TimeoutExpired:
+                program.terminate()
+            raise
 
 
 def drive(

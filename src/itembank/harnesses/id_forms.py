@@ -56,13 +56,19 @@ def _by_category(chosen: Chosen) -> str:
     return json.dumps(found, ensure_ascii=False, indent=1)
 
 
+def _as_patterns(chosen: Chosen) -> str:
+    """Write patterns of a shell, as Harbor takes them; folders of tasks have names without the organisation's."""
+    names = [one["native"] for one in chosen]
+    both = dict.fromkeys((*names, *(name.rpartition("/")[2] for name in names)))
+    return json.dumps({"task_names": [escape(name) for name in both]}, ensure_ascii=False)
+
+
 FORMS: Final[Mapping[str, Callable[[Chosen], str]]] = {
     "list": lambda chosen: "\n".join(one["item_id"] for one in chosen),
     "lm-eval": lambda chosen: json.dumps(chosen_documents(one["item_id"] for one in chosen), ensure_ascii=False),
     "swe-bench": lambda chosen: shlex.join(one["native"] for one in chosen),
     # its --filter is matched at the beginning of an id
     "mini-swe-agent": lambda chosen: f"^(?:{'|'.join(re.escape(one['native']) for one in chosen)})$",
-    # its names of tasks are patterns of a shell
-    "harbor": lambda chosen: json.dumps({"task_names": [escape(one["native"]) for one in chosen]}, ensure_ascii=False),
+    "harbor": _as_patterns,
     "bfcl": _by_category,
 }

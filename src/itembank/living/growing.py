@@ -27,6 +27,7 @@ from itembank.living.overlay import joined_parameters, overlaid
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import without_unattempted
 from itembank.responses.prompts import with_prompts
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
@@ -147,7 +148,8 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
     bank = as_bank(bank)
     bank.check_responses("Adding models needs")
     whole = whole_bank(bank)
-    given = with_ways(as_new_responses(bank, responses), whole.n_items, how)
+    given = without_unattempted(as_new_responses(bank, responses), whole.responses.items["item_id"])
+    given = with_ways(given, whole.n_items, how)
     known = set(whole.responses.model_ids)
     again = [name for name in given.model_ids if name in known]
     if again:

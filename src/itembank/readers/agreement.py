@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.readers.pass_powers import check_one_power, choices_of_powers
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
-from itembank.responses.prompts import how_to_mix, prompt_differences
+from itembank.responses.prompts import how_to_mix, prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def read_new_responses(
     from itembank.readers.read import read_matrix  # noqa: PLC0415
 
     sources = [Path(path) for path in paths]
-    spec = replace(spec or ReadingSpec(), empty="drop")
+    spec = spec or ReadingSpec()
     is_asked = match != matching.AUTO or CONTENT_FIELDS in items_of_bank.columns
     documents = matching.logged_documents(sources, spec, None if is_asked else items_of_bank)
     if match != matching.AUTO and not documents:
@@ -86,6 +87,12 @@ def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -
     return responses.take(items=np.flatnonzero(is_wanted.to_numpy())), ids.filter(~is_wanted).to_list()
 
 
+def without_unattempted(responses: ResponseMatrix, item_ids: pl.Series) -> ResponseMatrix:
+    """Leave out items that are not among these and that nobody answered: those of a bank lack what all models lost."""
+    kept = responses.items["item_id"].is_in(item_ids.implode()).to_numpy() | responses.observed.any(axis=0)
+    return responses.take(items=np.flatnonzero(kept)) if kept.any() and not kept.all() else responses
+
+
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
     """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
 
@@ -102,14 +109,15 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
         chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
         for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
     )
-    return replace(spec, metric=metric, filter_name=filter_name)
+    return replace(spec, metric=(*metric, *choices_of_powers(items)), filter_name=filter_name)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
-    """Raise `DataError` when an item has another content hash than the known item of the same id.
+    """Raise `DataError` when an item has another content hash than the known item of the same id, or another score.
 
     Items without a hash in either table are not compared, nor those whose hash is of fields that one alone names.
     """
+    check_one_power([items, known])
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)
     if changed:
@@ -123,7 +131,7 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
 def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None) -> None:
     """Raise `DataError` when items were asked with other prompts than the bank's (`prompt_differences`).
 
-    `advice` says how they are taken all the same.
+    Another version of a task whose prompts are the same is a `DataWarning`. `advice` says how they are taken anyway.
     """
     words = prompt_differences(items, known)
     if words:
@@ -131,6 +139,7 @@ def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str 
             f"{words}. Scores under other prompts or judges are not comparable: run the items as the bank's runs did. "
             f"{how_to_mix() if advice is None else advice}"
         )
+    warn_of_versions(items, known)
 
 
 def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:

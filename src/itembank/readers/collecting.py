@@ -18,6 +18,7 @@ from itembank.errors import (
     remedy,
     shown,
     speaks_command_line,
+    warned_once,
 )
 from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
@@ -76,7 +77,8 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
             elif spec.jq is not None:
-                raise DataError(f"{path}: is a folder; a program of jq reads files: {path / '*.json'}")
+                for one in _json_below(path, spec):
+                    found.add("long", one)
             elif spec.format == "auto":
                 _look_below(path, spec, found)
             else:
@@ -98,6 +100,14 @@ def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         files = (Path(place, name) for name in sorted(names) if not name.startswith("."))
         yield from (path for path in files if not spec.leaves_out(path))
+
+
+def _json_below(folder: Path, spec: ReadingSpec) -> list[Path]:
+    """Return the files of JSON below a folder; `DataError` when there are none."""
+    files = [path for path in files_below(folder, spec) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    if not files:
+        raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
+    return files
 
 
 def format_of_file(path: Path, spec: ReadingSpec) -> Format:
@@ -283,8 +293,12 @@ def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | 
 def read_each(
     paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
 ) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so."""
-    parts, problems = collect(paths, read, progress, name=lambda path: path.name)
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
+
+    A warning that several files cause is given once.
+    """
+    with warned_once(paths):
+        parts, problems = collect(paths, read, progress, name=lambda path: path.name)
     refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
@@ -298,7 +312,8 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Pat
         if path.is_dir():
             own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
         if not own:
-            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {program.hint}".rstrip())
+            names = f" ({', '.join(program.files)})" if program.files else ""
+            raise DataError(f"{path}: holds no {program.title}{names}. {program.hint}".rstrip())
         found.update(dict.fromkeys(own))
     return list(found)
 

@@ -15,9 +15,11 @@ from itembank.responses.labels import first_in_group, first_told
 from itembank.responses.prompts import (
     DIFFERS,
     IN_WORDS,
+    MAY_CHANGE,
     NO_HASH,
     PROMPT_HASH,
     PROMPT_SETTINGS,
+    VERSION,
     hash_texts,
     how_to_mix,
     joined_settings,
@@ -84,12 +86,19 @@ def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) 
         mixtures = {task: _mixture(group, is_mixed) for task, group in by_task.items()}
         told = [f"task {quoted(task)}: {words}" for task, words in mixtures.items() if words]
         if told:
-            more = f" And {len(told) - N_SHOWN} more tasks." if len(told) > N_SHOWN else ""
             raise DataError(
                 f"all models of a task must have been asked with the same prompts, and in {len(told)} they differ. "
-                f"{'. '.join(told[:N_SHOWN])}.{more} Give the logs of one kind alone, or leave the tasks out "
+                f"{_first_tasks(told)} Give the logs of one kind alone, or leave the tasks out "
                 f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
             )
+        versions = {task: {run.settings.get(VERSION) for run in group} - {None} for task, group in by_task.items()}
+        told = [
+            f"task {quoted(task)}: {_in_groups(by_task[task], [0] * len(by_task[task]))}"
+            for task, found in versions.items()
+            if len(found) > 1
+        ]
+        if told:
+            warn(f"models ran a task in different versions. {_first_tasks(told)} {MAY_CHANGE}", DataWarning)
     columns = []
     if (first >= 0).any():
         hashed = pl.Series(PROMPT_HASH, hash_texts(first), dtype=pl.String)
@@ -98,6 +107,12 @@ def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) 
     if any(texts.values()):
         columns.append(tasks.replace_strict(texts, return_dtype=pl.String).alias(PROMPT_SETTINGS))
     return columns
+
+
+def _first_tasks(told: Sequence[str]) -> str:
+    """Join what is said of the first few tasks, and say how many more there are."""
+    more = f" And {len(told) - N_SHOWN} more tasks." if len(told) > N_SHOWN else ""
+    return f"{'. '.join(told[:N_SHOWN])}.{more}"
 
 
 def _mixture(runs: Sequence[Prompted], is_mixed: BoolArray) -> str:

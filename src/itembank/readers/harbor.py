@@ -6,7 +6,7 @@ verdict is a lost answer, which Harbor's own means count as 0; agents that ran o
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +17,15 @@ from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, rows_of_trials, seconds_between, tell_of_own_means
+from itembank.readers.trials import (
+    Trial,
+    agent_id,
+    check_agents,
+    item_of,
+    rows_of_trials,
+    seconds_between,
+    tell_of_own_means,
+)
 from itembank.responses.prompts import entries_text
 
 TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
@@ -26,6 +34,8 @@ USUAL = "reward"
 """The reward that counts where a verifier gives several."""
 CANCELLED = "CancelledError"
 """What stopped before it was tried: it was not run."""
+NOT_SET_UP = "unknown"
+"""Version of an agent that is installed in each trial, until it is."""
 COSTS = {"n_input_tokens": "input_tokens", "n_output_tokens": "output_tokens", "cost_usd": "cost_usd"}
 NO_DATASET = "adhoc"
 """Scenario of tasks that belong to no dataset, as Harbor calls it."""
@@ -44,7 +54,6 @@ class JobTrial:
     job: Path
     task: str
     dataset: str
-    model_id: str
     about: Mapping[str, str | None]  # Agent, version, language model and arguments, for the model table
     started: str
     checksum: str | None
@@ -53,6 +62,12 @@ class JobTrial:
     has_ended: bool  # Neither still running, nor cancelled before it was tried
     costs: Mapping[str, Any]
     limits: str  # How much more time than usual it had
+
+    @property
+    def model_id(self) -> str:
+        """The agent with its version, and the language model."""
+        agent = "@".join(filter(None, (self.about["agent"], self.about["agent_version"])))
+        return "+".join(filter(None, (agent, self.about["llm"])))
 
 
 def is_harbor(record: Record) -> bool:
@@ -63,18 +78,19 @@ def is_harbor(record: Record) -> bool:
 def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
     source = joined_source(paths)
-    found = read_each(own_files(paths, "harbor", spec), _trial, progress, spec)
-    trials = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
+    found = read_each(own_files(paths, "harbor", spec), read_trial, progress, spec)
+    trials = _with_versions(sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started)))
     if not trials:
         raise DataError(
             f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
             "of a job."
         )
-    check_agents([(one.model_id, one.about["agent_args"], one.job) for one in trials])
+    names = [agent_id(one.model_id, one.about["agent_args"], spec) for one in trials]
+    check_agents([(name, one.about["agent_args"], one.job) for name, one in zip(names, trials, strict=True)], spec)
     groups: dict[Group, list[JobTrial]] = {}
-    for one in trials:
-        groups.setdefault((one.job, one.model_id, one.dataset), []).append(one)
-    values = {key: [_reward(one, spec) for one in group] for key, group in groups.items()}
+    for name, one in zip(names, trials, strict=True):
+        groups.setdefault((one.job, name, one.dataset), []).append(one)
+    values = {key: [_reward(one, spec.metric) for one in group] for key, group in groups.items()}
     n_open = sum(not one.has_ended for one in trials)
     if n_open == len(trials):
         raise DataError(f"{source}: must hold a trial that has ended, got {n_open} that have not, or were cancelled.")
@@ -83,17 +99,33 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
             f"{source}: {n_open} of {len(trials)} trials have not ended, or were cancelled, and count as not run.",
             DataWarning,
         )
-    _compare(groups, values, spec.max_response)
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
-        _rows(group, values[key], versions[key[0]].get(key[2]), spec)
+        _rows(key[1], group, values[key], versions[key[0]].get(key[2]), spec)
         for key, group in groups.items()
         if any(one.has_ended for one in group)
     ]
+    _compare(groups, values, spec.max_response)
     return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
-def _trial(path: Path) -> JobTrial | None:
+def _with_versions(trials: Sequence[JobTrial]) -> list[JobTrial]:
+    """Give trials that broke before their agent was set up its version, if other trials of it have but one."""
+    known: dict[tuple[Path | None, str | None, str | None], dict[str, None]] = {}
+    for one in trials:
+        if (version := one.about["agent_version"]) not in {None, NOT_SET_UP}:
+            for job in (one.job, None):
+                known.setdefault((job, one.about["agent"], one.about["llm"]), {})[str(version)] = None
+    filled = []
+    for one in trials:
+        agent = one.about["agent"], one.about["llm"]
+        versions = known.get((one.job, *agent)) or known.get((None, *agent)) or {}
+        is_open = one.about["agent_version"] == NOT_SET_UP and one.rewards is None and len(versions) == 1
+        filled.append(replace(one, about={**one.about, "agent_version": next(iter(versions))}) if is_open else one)
+    return filled
+
+
+def read_trial(path: Path) -> JobTrial | None:
     """Read a trial; None of a job's own result."""
     record = read_json(path)
     if not isinstance(record, dict) or not is_harbor(record):
@@ -111,18 +143,13 @@ def _trial(path: Path) -> JobTrial | None:
             "llm": str(name) if name else None,
             "agent_args": entries_text(mapping(agent.get("kwargs"))) or None,
         }
-        model = "+".join(filter(None, ("@".join(filter(None, (about["agent"], str(version)))), about["llm"])))
         run, usage = mapping(record.get("agent_execution")), mapping(record.get("agent_result"))
-        limits = {
-            key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None
-        }
         verdict = record.get("verifier_result")
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
-            task=str(record["task_name"]),
+            task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
-            model_id=model,
             about=about,
             started=str(record.get("started_at") or ""),
             checksum=record.get("task_checksum"),
@@ -133,44 +160,49 @@ def _trial(path: Path) -> JobTrial | None:
                 **{unit: usage.get(key) for key, unit in COSTS.items()},
                 "seconds": seconds_between(run.get("started_at"), run.get("finished_at")),
             },
-            limits=entries_text(limits),
+            limits=time_limits(config),
         )
 
 
-def _reward(trial: JobTrial, spec: ReadingSpec) -> float | None:
-    """Reward of a trial, divided by its maximum; None where there is no verdict."""
-    rewards, most = trial.rewards, spec.max_response
+def time_limits(config: Mapping[str, Any]) -> str:
+    """Write the factors of time limits that a trial, or a job, is configured with; empty where it tells none."""
+    return entries_text(
+        {key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None}
+    )
+
+
+def _reward(trial: JobTrial, wanted: Sequence[str]) -> float | None:
+    """Reward of a trial; None where there is no verdict."""
+    rewards = trial.rewards
     if rewards is None:
         return None
     only = [*rewards] if len(rewards) == 1 else []
-    name = next((one for one in (*spec.metric, USUAL, *only) if one in rewards), None)
+    name = next((one for one in (*wanted, USUAL, *only) if one in rewards), None)
     if name is None:
         raise DataError(
             f"{trial.job}: task {trial.task!r} has the rewards {shown(list(rewards))}. Say which counts: "
             f"{how(metric=(next(iter(rewards)),))}."
         )
-    value = float(rewards[name])
-    if not 0.0 <= value <= most:
-        way = f"Name the most that there can be: {how(max_response=value)}." if value > most else "Let them begin at 0."
-        raise DataError(
-            f"{trial.job}: rewards must be from 0 to {most:g}, got {value:g} for task {trial.task!r}. {way}"
-        )
-    return value / most
+    with laid_out(trial.job, "a job of Harbor"):
+        return None if rewards[name] is None else float(rewards[name])
 
 
 def _rows(
-    trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
+    model_id: str, trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
 ) -> ResponseRows:
     """Make rows of the trials of one job, model and dataset that have ended."""
     ended = [
-        Trial(one.task, value, one.error, one.started, one.costs, one.checksum)
+        Trial(
+            f"{one.dataset}/{one.task}" if spec.prefix_scenario else one.task,
+            *(value, one.error, one.started, one.costs, one.checksum),
+        )
         for one, value in zip(trials, values, strict=True)
         if one.has_ended
     ]
     about, limits = trials[0], " or ".join(dict.fromkeys(one.limits for one in trials if one.limits))
     return rows_of_trials(
         str(about.job),
-        {"model_id": about.model_id, **about.about},
+        {"model_id": model_id, **about.about},
         about.dataset,
         ended,
         spec,
@@ -196,14 +228,15 @@ def _compare(
 ) -> None:
     """Say what trials without a verdict change, and warn of means that are not those that the jobs state.
 
-    Harbor's means are of rewards up to `most` over all trials, those without a verdict counting 0.
+    Rewards, as Harbor's means of them, go up to `most`. Those means are over all trials, those without a verdict
+    counting 0.
     """
     stated = {job: mapping(mapping(_of_job(job, "result.json").get("stats")).get("evals")) for job, *_ in groups}
     other, silent, kinds = [], [], Counter[str]()
     for (job, model, dataset), trials in groups.items():
         own = values[job, model, dataset]
         known = [value for value in own if value is not None]
-        theirs, ours = sum(known) / len(own), sum(known) / max(len(known), 1)
+        theirs, ours = sum(known) / most / len(own), sum(known) / most / max(len(known), 1)
         ended = [one.error for one, value in zip(trials, own, strict=True) if value is None and one.has_ended]
         kinds.update(error or "no exception" for error in ended)
         if ended:

@@ -110,10 +110,18 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     refused: list[str] = []
     metrics: list[str] = []
     unscored = [task for task, found in names.items() if not found]
-    if unscored:
+    ended = {run.task: f"{run.path.name} has {run.ended}" for run in runs if run.task in unscored and run.ended}
+    out = f"or leave the tasks out ({remedy('exclude_tasks=...', '--exclude-task')})."
+    if ended:
         refused.append(
-            f"a task must have scored samples, got {len(unscored)} tasks without: {shown(unscored)}. Score their logs "
-            f"('inspect score LOG'), or leave the tasks out ({remedy('exclude_tasks=...', '--exclude-task')})."
+            f"a task must have scored samples, got {len(ended)} tasks whose samples ended before: {shown([*ended])}. "
+            f"{first_few([*ended.values()])}. Mend the cause and run them again ('inspect eval-retry LOG'), {out}"
+        )
+    if len(ended) < len(unscored):
+        others = [task for task in unscored if task not in ended]
+        refused.append(
+            f"a task must have scored samples, got {len(others)} tasks without: {shown(others)}. Score their logs "
+            f"('inspect score LOG'), {out}"
         )
     for task in (task for task, found in names.items() if found):
         try:

@@ -16,11 +16,11 @@ from itembank.errors import DataError, ItembankError, quoted, shown
 from itembank.files.documents import parse_json, regular_size
 from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, sample_of
-from itembank.readers.json_files import Record, first_record, mapping
+from itembank.readers.json_files import Record, first_record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.runs import Run, SampleFile, oldest_first
 from itembank.responses.opening import Zstandard, open_binary
-from itembank.responses.prompts import entries_text, short_digest
+from itembank.responses.prompts import ROLES, entries_text, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
 ARCHIVE = ".eval"
@@ -145,6 +145,10 @@ NO_PROMPT = frozenset(
 """Arguments of solvers that change no prompt."""
 _WORD = re.compile(r"[\w .+-]{0,24}")
 """Arguments that are kept: words. Of paths, keys and longer texts it is the digest, as settings are published."""
+_MODEL = re.compile(r"[\w.+:@-]{1,60}(/[\w.+:@-]{1,60}){0,3}")
+"""Names of models that are kept; of others, such as paths, it is the digest."""
+TELLS_ROLES = (0, 3, 100)
+"""A release whose logs tell the models of roles: where one of it, or a newer one, tells none, there were none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,7 @@ class InspectRun(SampleFile):
     run_id: str  # The same for a run and its retries
     is_finished: bool
     samples: Mapping[tuple[str, int], Sample]  # mapping of (id, epoch) to Sample
+    ended: str  # Status of the log, and the first error or limit in it; empty where there is none
 
 
 def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
@@ -182,7 +187,13 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
         run_id=str(about.get("task_id") or log.path),
         is_finished=log.header.get("status") == "success",
         samples=_by_id(log),
+        ended=_ended(log),
     )
+
+
+def release_of(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release of Inspect, up to three."""
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:3])
 
 
 def together(runs: Sequence[InspectRun]) -> list[InspectRun]:
@@ -203,7 +214,7 @@ def together(runs: Sequence[InspectRun]) -> list[InspectRun]:
 
 
 def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: bool) -> dict[str, Any]:
-    """Say how a run asked: version and arguments of the task, its solvers and theirs, and system prompts.
+    """Say how a run asked: version and arguments of the task, its solvers and theirs, system prompts, roles, scorers.
 
     In a run that itembank started, the arguments of the task itself are one argument of ours.
     """
@@ -213,7 +224,13 @@ def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: b
     settings = {
         "version": str(version) if isinstance(version, int | str) else None,
         "task_args": entries_text({_short(name): _short(value) for name, value in arguments.items()}) or None,
+        "scorer_args": entries_text(_scorer_arguments(about)) or None,
     }
+    roles, release = mapping(about.get("model_roles")), mapping(about.get("packages")).get("inspect_ai")
+    if roles or release_of(str(release)) >= TELLS_ROLES:
+        settings[ROLES] = entries_text(
+            {_short(role): _name(mapping(one).get("model", one)) for role, one in roles.items()}
+        )
     steps = [one for one in plan.get("steps") or () if isinstance(one, dict)]
     # characters; of longer names of solvers the digest is kept
     most_names = 60
@@ -239,6 +256,33 @@ def _short(value: Any) -> str:
     """Return an argument as a log's settings keep it: words and numbers, of anything else the digest."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return text if _WORD.fullmatch(text) else short_digest(text)
+
+
+def _name(value: Any) -> str:
+    """Return the name of a model as a log's settings keep it."""
+    return value if isinstance(value, str) and _MODEL.fullmatch(value) else _short(value)
+
+
+def _scorer_arguments(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return the arguments of a run's scorers, but those of ours, as ``scorer.name``."""
+    scorers = [
+        (str(one.get("name")), mapping(one.get("options"))) for one in map(mapping, listed(about.get("scorers")))
+    ]
+    return {
+        f"{_short(name)}.{_short(key)}": _name(value) if key == "model" else _short(value)
+        for name, options in scorers
+        for key, value in options.items()
+        if name.rpartition("/")[2] != OWN_SCORER
+    }
+
+
+def _ended(log: LogFile) -> str:
+    """Say how a log ended, and in which error or at which limit first; empty where it tells none."""
+    most = 200  # letters of an error
+    told = (one.get(name) for name in ("error", "limit") for one in (*log.samples, log.header) if one.get(name))
+    first = next(told, None)
+    words = mapping(first).get("message") or mapping(first).get("type") or first
+    return f"status {quoted(log.header.get('status'))}: {str(words).splitlines()[0][:most]}" if words else ""
 
 
 def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:

@@ -2,7 +2,11 @@
 
 The program is run on each value of a file: each line of JSON Lines, each row of a Parquet or CSV table, or the one
 value that the file is. It makes an object a row, under the names of a long table's columns. It knows ``$file`` (the
-path as it was given), ``$stem`` (the file's name without its ending) and ``$folder`` (the name of the file's folder).
+path as it was given), ``$stem`` (the file's name without its ending), ``$folder`` (the name of the file's folder) and
+``$first`` (the file's first value, such as the header of an event log).
+
+A bank does not keep the program that its results were read with: jq has no bounds of time and memory, so that only a
+program that the user names is run.
 """
 
 import json
@@ -17,7 +21,17 @@ from typing import Any
 
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, missing_package, quoted, remedy, shown, warn
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    ParameterError,
+    first_few,
+    missing_package,
+    quoted,
+    remedy,
+    shown,
+    warn,
+)
 from itembank.files.documents import read_document
 from itembank.files.memory import GIBIBYTE, HOW_TO_ALLOW, most_memory
 from itembank.readers.chosen_rows import with_joined_names
@@ -32,10 +46,12 @@ from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.opening import file_kind, name_without_ending
 
-VARIABLES = ("file", "stem", "folder")
+VARIABLES = ("file", "stem", "folder", "first")
 REFUSED = ("env", "input", "inputs", "halt", "halt_error", "halt_error($code)", "input_filename", "modulemeta")
 """Functions of jq that would show what is not in the file, or end the program in silence."""
 PRELUDE = "".join(f'def {one}: error("{one.partition("(")[0]} is not for programs of rows"); ' for one in REFUSED)
+MODULES = re.compile(r"(?:\s|#[^\r\n]*)*(?:import|include|module)\b")
+"""Beginning of a program that would read other files."""
 LIKELY_ERRORS = ("error", "errors", "exception", "exception_info", "error_message")
 """Keys of a record that tell an error in files of many programs."""
 OF_ROWS = tuple(name for name in LONG_COLUMNS if name not in {"metric", "judge"})
@@ -48,26 +64,32 @@ class JqReader:
 
     spec: ReadingSpec
     text: str = field(init=False)
+    code: str = field(init=False)  # The text without comments
     program: Any = field(init=False)
     are_filled: dict[str, bool] = field(default_factory=dict)  # Columns: whether a row of a file has a value there
     n_errors: Counter[str] = field(default_factory=Counter)  # Records that seem to tell an error nobody asked about
     example: str = ""  # What the first record has, for messages
+    without: list[str] = field(default_factory=list)  # Files that gave no rows
 
     def __post_init__(self) -> None:
         """Compile the program."""
         self.text = self.spec.jq or ""
-        if self.text.startswith("@"):  # it is in a file
+        if self.text.endswith(".jq"):  # it is in a file
             try:
-                self.text = read_document(Path(self.text[1:]))
+                self.text = read_document(Path(self.text))
             except OSError as error:
-                raise ParameterError(f"{self.text[1:]}: the program of jq cannot be read: {error}") from error
+                raise ParameterError(f"{self.text}: the program of jq cannot be read: {error}") from error
         self.program = _compiled(self.text)
+        self.code = re.sub("#.*", "", self.text)
         self.spec = replace(self.spec, jq=None)
 
-    def rows(self, path: Path) -> ResponseRows:
-        """Read one file; a `DataError` names the record that the program cannot take."""
+    def rows(self, path: Path) -> ResponseRows | None:
+        """Read one file, None without rows; a `DataError` names the record that the program cannot take."""
         blocks = self._blocks(path)
         first = next(blocks, [])
+        if not first:
+            self.without.append(str(path))
+            return None
         columns = list(dict.fromkeys(key for row in first for key in row))
         known = with_joined_names(columns, self.spec)
         spec = with_usual_names(known, self.spec)
@@ -103,6 +125,15 @@ class JqReader:
 
     def check(self) -> None:
         """Look at what all files together have; `DataError` when no row has a response."""
+        n_without = len(self.without)
+        if n_without and not self.are_filled:
+            files = first_few(self.without)
+            raise DataError(f"{files}: the program of jq must make a row of a file at least, got none. {self.example}")
+        if n_without:
+            message = (
+                f"the program of jq makes no rows of {n_without} files, which are left out: {shown(self.without)}."
+            )
+            warn(message, DataWarning)
         empty = [name for name, is_filled in self.are_filled.items() if not is_filled]
         has_counts = self.are_filled.get("n_correct") or self.are_filled.get("error")
         if "response" in empty and not has_counts:
@@ -120,10 +151,13 @@ class JqReader:
 
     def _blocks(self, path: Path) -> Iterator[list[Record]]:
         """Give the rows of a file, some at a time."""
-        variables = [str(path), name_without_ending(path), path.absolute().parent.name]
-        head = json.dumps([one.encode(errors="replace").decode() for one in variables])[:-1]
-        n_before = n_rows = 0
+        names = [str(path), name_without_ending(path), path.absolute().parent.name]
+        variables: list[Any] = [one.encode(errors="replace").decode() for one in names]
+        head, n_before = "", 0
         for values in _values(path):
+            if values and not head:
+                first = values[0] if "$first" in self.text else None
+                head = json.dumps([*variables, first], default=str)[:-1]
             self.example = self.example or _example(values)
             of_each = self._rows_of_each(path, head, values, n_before)
             for value, rows in zip(values, of_each, strict=True):
@@ -131,11 +165,8 @@ class JqReader:
                     self._look_at(record, row)
             block = [self._row(path, one) for rows in of_each for one in rows]
             n_before += len(values)
-            n_rows += len(block)
             if block:
                 yield block
-        if not n_rows:
-            raise DataError(f"{path}: the program of jq must make a row of a file at least, got none. {self.example}")
 
     def _rows_of_each(self, path: Path, head: str, values: Sequence[Any], n_before: int) -> list[list[Any]]:
         """Rows that the program makes of each value."""
@@ -203,12 +234,12 @@ class JqReader:
     def _look_at(self, record: Mapping[str, Any], row: Record) -> None:
         """Look at what the program leaves out: errors, which are counted, and what may tell repeated rows apart."""
         for key, value in record.items():
-            if value and key in LIKELY_ERRORS and key not in self.text and "error" not in row:
+            if value and key in LIKELY_ERRORS and key not in self.code and "error" not in row:
                 self.n_errors[key] += row.get("response") is not None and error_kind(value) > 0
             if key not in OF_ROWS and kind_of(key) != "unknown":
                 is_inside = isinstance(value, dict) and "name" in value
                 name, one = (f"{key}.name", value["name"]) if is_inside else (key, value)
-                if isinstance(one, str | int) and name not in self.text:
+                if isinstance(one, str | int) and name not in self.code:
                     row.setdefault(name, one)
 
 
@@ -218,6 +249,8 @@ LARGEST, INFINITE = sys.float_info.max, float("inf")
 
 def _compiled(text: str) -> Any:
     """Compile a program so that it sees the file and its names only, and makes one list of rows of each value."""
+    if MODULES.match(text):
+        raise ParameterError("the program of jq cannot be run: it must be whole, without import, include or module.")
     try:
         import jq  # noqa: PLC0415 (optional)
     except ImportError as error:
@@ -230,7 +263,7 @@ def _compiled(text: str) -> Any:
         reasons = "; ".join(re.findall(r"^jq: error: (.+?):?$", str(error), re.MULTILINE)) or str(error)
         reasons = reasons.replace(" at <top-level>", "")
         known = ", ".join(f"${name}" for name in VARIABLES)
-        how = remedy("jq='@rows.jq'", "--jq @rows.jq")
+        how = remedy("jq='rows.jq'", "--jq rows.jq")
         raise ParameterError(
             f"the program of jq cannot be run: {reasons}. In a shell it goes between single quotes, or into a file: "
             f"{how}. Beside jq's own names it knows {known}."

@@ -273,7 +273,7 @@ def rows_of_records(
     items, and the records `models` of models.
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
-    spec = replace(spec, where={}, metric=(), missing_values=())
+    spec = replace(spec, where={}, metric=(), missing_values=(), prefix_scenario=False)
     columns = []
     keys = [*records[0]] if records else ["model_id", "item_id", "response"]
     for name in (name for name in LONG_COLUMNS if name in keys):

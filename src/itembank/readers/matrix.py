@@ -7,8 +7,8 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
-from itembank.numerics.arrays import BoolArray
 from itembank.readers.columns import id_column
+from itembank.readers.pass_powers import wanted_powers, with_powers
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import lost_of_cells, scattered, settle_repeats
@@ -20,7 +20,7 @@ from itembank.responses.responses import (
     DEFAULT_SCENARIO,
     ResponseMatrix,
     check_complete,
-    check_have_responses,
+    without_silent,
 )
 
 
@@ -86,8 +86,6 @@ def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _SUFFIX = "\0known"
-_DROP = "empty='drop'"
-_DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
 
 def to_matrix(
@@ -102,7 +100,9 @@ def to_matrix(
     model = numbered(rows.frame["model_id"], rows.models["model_id"])
     cell = number_of_pair(model, numbered(rows.frame["item_id"], rows.items["item_id"]), shape[1])
     rows = told_apart(rows, cell, spec)
-    settled = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
+    k = wanted_powers(rows.items, spec, rows.source)
+    repeats = spec.of_trials().repeats if k.any() else spec.repeats
+    settled = settle_repeats(rows, cell, shape[0] * shape[1], repeats)
     arrays = {
         name: scattered(
             settled["cell"].to_numpy(), settled[name].to_numpy(), shape, 0 if name == "n_trials" else np.nan
@@ -116,18 +116,16 @@ def to_matrix(
         items=table_of_items(rows, items, spec),
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
-        lost=lost_of_cells(rows, cell, shape, spec.repeats),
+        lost=lost_of_cells(rows, cell, shape, repeats),
     ).with_errors(spec.errors or rows.errors)
-    source = rows.source
-    try:
-        if spec.missing == "forbid":
+    if k.any():
+        matrix = with_powers(matrix, k, rows.source)
+    if spec.missing == "forbid":
+        try:
             check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)
-        if spec.empty == "error":
-            check_have_responses(*_asked(matrix), matrix.model_ids, matrix.item_ids)
-    except DataError as error:
-        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
-        raise DataError(f"{source}: {error}{advice}") from error
-    return _without_empty(matrix, source) if spec.empty == "drop" else matrix
+        except DataError as error:
+            raise DataError(f"{rows.source}: {error}") from error
+    return matrix
 
 
 def table_of_models(rows: ResponseRows, known: pl.DataFrame | None) -> pl.DataFrame:
@@ -153,14 +151,9 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
     return table.with_columns(pl.col("scenario").fill_null(name))
 
 
-def _asked(matrix: ResponseMatrix) -> tuple[BoolArray, BoolArray]:
-    """Which models have a response, (n_models,), and which items one or an attempt that was lost, (n_items,)."""
-    return np.asarray(matrix.observed.any(axis=1)), np.asarray(matrix.asked.any(axis=0))
-
-
 def warn_of_lost(matrix: ResponseMatrix) -> None:
     """Warn of lost answers that count as missing; `estimate`, `compare` and `gate` say what that does to scores."""
-    if matrix.lost is None or matrix.lost.errors != "missing":
+    if matrix.lost is None or matrix.lost.errors != "missing" or not matrix.lost.n.any():
         return
     by_model = matrix.lost.n.sum(axis=1)
     order = [row for row in np.argsort(-by_model, kind="stable").tolist() if by_model[row]]
@@ -173,18 +166,20 @@ def warn_of_lost(matrix: ResponseMatrix) -> None:
     )
 
 
-def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
-    """Leave out models and items that nobody asked; only models are worth a warning."""
-    has_model, has_item = _asked(matrix)
+def without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
+    """Leave out models that answered nothing, and items that nobody was asked.
+
+    Items whose every answer was lost stay: they count as the responses, or a later verb, say.
+    """
+    has_model, has_item = (np.asarray(told) for told in (matrix.observed.any(axis=1), matrix.asked.any(axis=0)))
+    if not has_model.any():
+        lost = "" if matrix.lost is None else f" Answers were lost: {matrix.lost.in_words}."
+        raise DataError(f"{source}: there must be at least one response, got none.{lost}")
     if has_model.all() and has_item.all():
         return matrix
-    if not has_model.any():
-        raise DataError(f"{source}: there must be at least one response, got none.")
-    names = [matrix.model_ids[row] for row in np.flatnonzero(~has_model).tolist()]
-    if names:
-        message = f"{source}: {len(names)} models without any response are left out: {shown(names)}."
-        warn(message, DataWarning)
-    return matrix.take(models=np.flatnonzero(has_model), items=np.flatnonzero(has_item))
+    if matrix.n_models == 1:  # that it was not asked some items is no news
+        return matrix.take(items=np.flatnonzero(has_item))
+    return without_silent(matrix, has_model, has_item, f"{source}: ")
 
 
 def warn_of_partial_runs(models: pl.DataFrame) -> None:

@@ -21,6 +21,7 @@ from itembank.readers.matrix import (
     to_matrix,
     warn_of_lost,
     warn_of_partial_runs,
+    without_empty,
 )
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
@@ -114,7 +115,7 @@ def read_found(
     """Read what `find_sources` found as `read_matrix` does; `told` is given the rows of each format before joining."""
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
+        parts = read_rows(found, spec.of_trials(), item_ids=item_ids, progress=progress)
         if told is not None:
             for part in parts:
                 told(part)
@@ -149,7 +150,8 @@ def matrix_of_rows(
                     f"{key.removesuffix('_id')}s. Write the ids as text."
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
-        return to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        return without_empty(matrix, rows.source)
 
 
 def paths_of(paths: Paths) -> list[Path]:
@@ -261,8 +263,9 @@ def _read_source(
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     if spec.jq is not None:
         program = JqReader(spec)
-        parts = read_each(paths, lambda path: _named(program.rows(path), spec), progress, spec)
+        read_by_jq = [rows for rows in read_each(paths, program.rows, progress, spec) if rows is not None]
         program.check()
+        parts = [_named(rows, spec) for rows in read_by_jq]
     else:
         read = response_file_rows if source_format == "responses" else partial(table_rows, spec=spec)
         parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
@@ -337,7 +340,7 @@ def responses_from_frame(
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        rows = rows_of_table(Table(NAME, frame), spec)
+        rows = rows_of_table(Table(NAME, frame), spec.of_trials())
         return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)

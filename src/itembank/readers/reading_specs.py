@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
@@ -17,7 +17,6 @@ FORMATS: tuple[Format, ...] = ("auto", "responses", "long", "wide-models", "wide
 Response = Literal["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]
 Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
-Empty = Literal["error", "drop", "keep"]
 ModelIdFrom = Literal["name", "args", "folder"]
 
 COST_COLUMNS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
@@ -50,8 +49,8 @@ class ReadingSpec:
         'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
         model; the others are the names of programs, as `itembank import --as` has them: 'py-irt', 'lm-eval', ...
     jq : str or None
-        A program of jq that makes rows of JSON of any shape, objects with the names of a long table's columns; or
-        ``@FILE`` that holds one. See `itembank.readers.jq_rows`.
+        A program of jq that makes rows of JSON of any shape, objects with the names of a long table's columns; or the
+        path of a file that holds one, which ends in ``.jq``. See `itembank.readers.jq_rows`.
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's
@@ -77,6 +76,8 @@ class ReadingSpec:
         Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
         the tasks that match the pattern `task` alone. Of Inspect's logs `metric` names scorers. Empty: see
         `read_lm_eval` and `read_inspect`. Of long tables with a column `metric`, the rows of this metric are read.
+        ``pass^4`` makes the response of an item the probability that 4 trials all succeed, of results whose trials
+        are counted.
     response : str
         Harness logs: 'metric' takes a logged metric; the others are made of the log-likelihoods of the answer
         options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
@@ -110,8 +111,7 @@ class ReadingSpec:
         Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
         or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
     missing : {'allow', 'forbid'}
-    empty : {'error', 'drop', 'keep'}
-        Models and items without any response.
+        Whether an item may lack the response of a model.
     errors : {'missing', 'wrong', 'bounds'} or None
         What lost answers count as, which ended in an error or are without a response: nothing; wrong answers; or
         nothing, with intervals that hold whichever they are. None: what a response file says, else nothing.
@@ -147,7 +147,6 @@ class ReadingSpec:
     allow_mixed_prompts: bool = False
     repeats: Repeats = "error"
     missing: Missing = "allow"
-    empty: Empty = "error"
     errors: Errors | None = None
     max_memory: float | None = None
 
@@ -157,7 +156,6 @@ class ReadingSpec:
             "response": Response,
             "repeats": Repeats,
             "missing": Missing,
-            "empty": Empty,
             "model_id_from": ModelIdFrom,
         }
         check_one_of("format", self.format, FORMATS)
@@ -179,6 +177,10 @@ class ReadingSpec:
             )
         if self.response != "metric":
             self._check_response()
+        if any(list(map(power_of, self.metric))) and self.repeats in {"mean", "last"}:
+            raise ParameterError(
+                f"pass^k counts repeated trials: leave {remedy('repeats', '--repeats')} out, got {self.repeats!r}."
+            )
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]
         if unknown:
             raise ParameterError(f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}.")
@@ -197,6 +199,13 @@ class ReadingSpec:
                 f"{self.max_response:g}."
             )
 
+    def of_trials(self) -> "ReadingSpec":
+        """Return the choices by which trials are read and counted, of which pass^k is made afterwards."""
+        metric = tuple(name for name in self.metric if not power_of(name))
+        if metric == self.metric:
+            return self
+        return replace(self, metric=metric, repeats="count" if self.repeats == "error" else self.repeats)
+
     def leaves_out(self, path: PurePath) -> bool:
         """Whether a file is one of those that are not read."""
         text = f"/{path.as_posix()}"
@@ -211,6 +220,16 @@ class ReadingSpec:
         if name == "response" and self.response_column != "response":
             return self.response_column
         return self.columns.get(name, name)
+
+
+def power_of(name: str) -> int:
+    """Return the k of a metric that is called pass^k, of some tasks or all; 0 of another."""
+    _, is_power, k = name.rpartition("=")[2].partition("pass^")
+    if not is_power or _:
+        return 0
+    if not (k.isascii() and k.isdigit() and int(k) > 0):
+        raise ParameterError(f"pass^k must have a whole number of at least 1 for k, got {name!r}.")
+    return int(k)
 
 
 def choices_for(task: str, choices: Sequence[str]) -> list[str]:

@@ -9,10 +9,19 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.pass_powers import check_one_power
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
 from itembank.responses.labels import IdKind, named, names_of
-from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
+from itembank.responses.prompts import (
+    DIFFERS,
+    PROMPTS,
+    how_to_mix,
+    join_prompts,
+    prompt_differences,
+    warn_of_versions,
+    with_prompts,
+)
 
 CONTENT = "content_hash"
 """Item column: a digest of what was asked and what is right."""
@@ -136,6 +145,7 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
     """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     tables = [part.items for part in parts]
+    check_one_power(tables)
     for column in (*UNCHANGING, "metric") if len(tables) > 1 else ():
         known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
         if known:
@@ -225,9 +235,11 @@ def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tu
         return item_table, []
     known = told[0].items
     for number, part in enumerate(told[1:], start=1):
-        words = prompt_differences(part.items, known, whose=joined_source([one.source for one in told[:number]]))
+        whose = joined_source([one.source for one in told[:number]])
+        words = prompt_differences(part.items, known, whose=whose)
         if words:
             return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
+        warn_of_versions(part.items, known, whose=whose)
         known = join_prompts([known, part.items])
     return item_table, []
 

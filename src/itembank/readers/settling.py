@@ -308,8 +308,8 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         where = np.flatnonzero(bad)
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
-            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: for their mean "
-            f"add: {how(repeats='mean')}"
+            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts, and have no pass^k: "
+            f"for their mean add: {how(repeats='mean')}"
         )
     response = pl.Series(np.where(present, whole / at_least_one, np.nan))
     n_trials = pl.Series(np.where(present, at_least_one, trials))
@@ -331,8 +331,10 @@ def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool)
     return kept
 
 
-def _advice(responses: FloatArray) -> str:
-    count = f"to count them add: {how(repeats='count')}, or " if can_be_counted(responses) else ""
+def _advice(again: pl.DataFrame) -> str:
+    right = again["response"] * (again["n_trials"] if "n_trials" in again.columns else 1)
+    are_counts = bool(((right - right.round()).abs() <= 1e-6).all())
+    count = f"to count them add: {how(repeats='count')}, or " if are_counts else ""
     return f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
 
 
@@ -356,7 +358,7 @@ def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
     attempts, others = table.filter(is_attempt), table.filter(~is_attempt)
     if repeats in POOLED:
         attempts, others = attempts.clear(), others.filter(pl.col("attempt").is_not_null().any().over("cell"))
-    advice = _advice(again["response"].to_numpy())
+    advice = _advice(again)
     problems = []
     if others.height:
         problems.append(

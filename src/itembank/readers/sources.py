@@ -11,6 +11,8 @@ from typing import Any
 
 LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response", "errors")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
+TRIED = ("max_response", "errors", "allow_mixed_prompts")
+"""Choices that trials of agents take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ SOURCES: Mapping[str, Source] = {
     "promptfoo": Source("results of promptfoo", takes=("errors",)),
     "verifiers": Source(
         "results of verifiers",
-        beside=("*--*/*/metadata.json",),
-        takes=("max_response", "errors"),
+        hint="They are in results.jsonl or traces.jsonl, which are empty until a rollout ends.",
+        beside=("*--*/*/metadata.json", "*--*/configs/*.json", "*--*/logs/*/*"),
+        takes=TRIED,
     ),
     "harbor": Source(
         "jobs of Harbor",
@@ -56,13 +59,14 @@ SOURCES: Mapping[str, Source] = {
             *("*__???????/config.json", "*__???????/agent/*", "*__???????/verifier/*", "*__???????/*.log"),
             *("*__??-??-??/config.json", "jobs/*/config.json", "lock.json", "job.log"),
         ),
-        takes=("metric", "max_response", "errors"),
+        takes=("metric", "prefix_scenario", *TRIED),
         is_told_by_name=False,
     ),
+    "tau-bench": Source("results of tau-bench", takes=TRIED, is_told_by_name=False),
     "tau2": Source(
         "results of tau2-bench",
         beside=("simulations/*.json",),
-        takes=("max_response", "errors"),
+        takes=TRIED,
         is_told_by_name=False,
     ),
     "terminal-bench": Source(
@@ -70,7 +74,7 @@ SOURCES: Mapping[str, Source] = {
         files=("results.json", "*_results.json"),
         hint="It writes a folder a run into runs/, with results.json.",
         beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
-        takes=("errors",),
+        takes=("errors", "allow_mixed_prompts"),
         is_told_by_name=False,
     ),
     "lm-eval": Source(

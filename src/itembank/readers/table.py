@@ -232,9 +232,7 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
         return _with_others(rows_of_table(table, spec), path, table, spec)
     if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
         check_columns(table.source, _columns(path, file_kind(path)), spec)
-    warn(
-        f"{path}: no column names a model, so that these are the results of one, called {one.model_id!r}.", DataWarning
-    )
+    warn(f"{path}: no column names a model, so that these are the results of one: {one.model_id!r}.", DataWarning)
     return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, own_files, read_each
+from itembank.readers.collecting import laid_out
 from itembank.readers.json_files import Record, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, rows_of_trials
+from itembank.readers.rows import ResponseRows
+from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
 from itembank.responses.prompts import entries_text
 
 LOST = "infrastructure_error"
@@ -34,45 +34,42 @@ def is_tau2(record: Record) -> bool:
 
 def tau2_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results: a model and domain a file, whose trials are counted."""
-    found = read_each(own_files(paths, "tau2", spec), lambda path: _rows(path, spec), progress, spec)
-    check_agents([(str(about["model_id"]), about["agent_args"], path) for path, about, _ in found])
-    if not found:
-        raise DataError(f"{joined_source(paths)}: must hold results of tau2-bench, got none.")
-    return join_rows([rows for *_, rows in found], allow_mixed_prompts=spec.allow_mixed_prompts)
+    return rows_of_agents("tau2", paths, lambda path: _rows(path, spec), spec, progress)
 
 
-def _rows(path: Path, spec: ReadingSpec) -> tuple[Path, Record, ResponseRows]:
-    """Read a file: where it is, what it says of its model, and its rows."""
+def _rows(path: Path, spec: ReadingSpec) -> tuple[Agent, ResponseRows]:
+    """Read a file: its agent, and its rows."""
     content = read_json(path)
     if not isinstance(content, dict) or not is_tau2(content):
         raise DataError(f"{path}: must be results of tau2-bench (info, simulations), got something else.")
     with laid_out(path, "results of tau2-bench"):
         info = content["info"]
-        agent, user = info["agent_info"], mapping(info.get("user_info"))
+        told, user = info["agent_info"], mapping(info.get("user_info"))
         domain = str(mapping(info.get("environment_info"))["domain_name"])
-        kind, llm = agent.get("implementation") or USUAL_AGENT, str(agent["llm"])
+        kind, llm = str(told.get("implementation") or USUAL_AGENT), str(told["llm"])
+        model = spec.model_id or (llm if kind == USUAL_AGENT else f"{kind}+{llm}")
         about = {
-            "model_id": spec.model_id or (llm if kind == USUAL_AGENT else f"{kind}+{llm}"),
+            "model_id": model,
             "agent": kind,
             "llm": llm,
-            "agent_args": entries_text(mapping(agent.get("llm_args"))) or None,
+            "agent_args": entries_text(mapping(told.get("llm_args"))) or None,
         }
         tasks = {str(one["id"]): content_digest(one) for one in map(mapping, content.get("tasks") or []) if "id" in one}
         simulations = content[SIMULATIONS] if SIMULATIONS in content else content[INDEX]
-        trials = [_trial(one, domain, tasks.get(str(one["task_id"])), spec.max_response) for one in simulations]
+        trials = [_trial(one, domain, tasks.get(str(one["task_id"]))) for one in simulations]
         settings = {"user": user.get("llm"), "task_args": _limits(info)}
     if not trials:
         raise DataError(f"{path}: there must be a simulation, got none.")
-    return path, about, rows_of_trials(str(path), about, domain, trials, spec, settings=settings)
+    return (model, about["agent_args"], path), rows_of_trials(str(path), about, domain, trials, spec, settings=settings)
 
 
-def _trial(simulation: Record, domain: str, content: str | None, most: float) -> Trial:
+def _trial(simulation: Record, domain: str, content: str | None) -> Trial:
     """Read a simulation, as the whole file or the index of a folder has it."""
     told = simulation["reward"] if "reward" in simulation else mapping(simulation.get("reward_info")).get("reward")
     end = str(simulation.get("termination_reason") or "")
-    reward = None if end == LOST or told is None else float(told) / most
+    reward = None if end == LOST or told is None else float(told)
     return Trial(
-        item_id=f"{domain}/{simulation['task_id']}",
+        item_id=item_of(domain, simulation["task_id"]),
         reward=reward,
         error=end if reward is None else "",
         name=str(simulation.get("trial", "")),

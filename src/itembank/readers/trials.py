@@ -2,19 +2,26 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, warn
+from itembank.progress import ProgressCallback
+from itembank.readers.collecting import own_files, read_each
 from itembank.readers.json_files import Record
+from itembank.readers.logged import content_digest
 from itembank.readers.long_table import rows_of_records
-from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.rows import ResponseRows
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
+from itembank.readers.rows import ResponseRows, join_rows, rename_model
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
+
+ROUNDING = 1e-6
+"""How far a reward of none or all may be from it, as the first tau-bench has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +29,26 @@ class Trial:
     """One trial of a model at an item."""
 
     item_id: str
-    reward: float | None  # From 0 to 1; None where there is no verdict
+    reward: float | None  # From 0 to the most that there can be; None where there is no verdict
     error: str = ""  # What it ended in, where there is no verdict
     name: str = ""  # By which it is told from the others
     costs: Mapping[str, Any] = field(default_factory=dict)  # By unit; what is no number is not known
     content: str | None = None  # Digest of the task
 
 
-def records_of_trials(
-    model_id: str,
-    scenario: str | None,
-    trials: Sequence[Trial],
-    run: str = "",  # By which they are told from trials of the same model in another run
-) -> Iterator[Record]:
-    """Give records of a long table: trials of a task are counted where every reward is 0 or 1, else each is one."""
-    are_counts = all(one.reward in {None, 0.0, 1.0} for one in trials)
+def item_of(domain: str, task: Any) -> str:
+    """Id of a task of a domain, or of none; `ValueError` where the task has no name."""
+    if task is None or task == "":
+        raise ValueError("a trial must name its task")
+    return f"{domain}/{task}" if domain else str(task)
+
+
+def _records(model_id: str, scenario: str | None, trials: Sequence[Trial], most: float, run: str) -> Iterator[Record]:
+    """Give records of a long table: trials of a task are counted where every reward is none or all, else each is one.
+
+    `run` tells them from trials of the same model in another run, and from no copy of this one.
+    """
+    are_counts = all(one.reward in {None, 0.0, most} for one in trials)
     by_item: dict[str, list[Trial]] = {}
     for one in trials:
         by_item.setdefault(one.item_id, []).append(one)
@@ -48,13 +60,13 @@ def records_of_trials(
                 "model_id": model_id,
                 "item_id": item_id,
                 "scenario": scenario,
-                "response": sum(known) / len(known) if known else None,
+                "response": sum(known) / len(known) / most if known else None,
                 "n_trials": len(known) or None,
                 "n_errors": len(failed),
                 "error": failed[0] if failed else None,
-                "epoch": (run or None) if are_counts else f"{run} {group[0].name} {number}".strip(),
+                "epoch": run if are_counts else f"{run} {group[0].name} {number}",
                 **{unit: mean_cost([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
-                "content_hash": group[0].content,
+                "content_hash": next((one.content for one in group if one.content), None),
             }
 
 
@@ -66,17 +78,55 @@ def rows_of_trials(
     spec: ReadingSpec,
     *,
     settings: Mapping[str, Any],  # How it was asked, as `itembank.responses.prompts` names it
-    run: str = "",
+    run: str = "",  # Its name, where it has one that a copy keeps
 ) -> ResponseRows:
     """Make rows of the trials of one model at the tasks of one scenario."""
-    records = [*records_of_trials(str(about["model_id"]), spec.scenario or scenario, trials, run)]
+    most = spec.max_response
+    trials = [replace(one, reward=_without_rounding(one.reward, most)) for one in trials]
+    rewards = [one.reward for one in trials if one.reward is not None]
+    outside = [one for one in trials if one.reward is not None and not 0.0 <= one.reward <= most]
+    if outside:
+        way = "Rewards below 0 need another scale: make it by a program of jq (see docs/data.md)."
+        if min(rewards) >= 0.0:
+            way = f"To divide by the most that there can be, add: {how(max_response=max(rewards))}"
+        more = f" and others for {len(outside) - 1} more trials" if len(outside) > 1 else ""
+        raise DataError(
+            f"{source}: rewards must be from 0 to {most:g}, got {outside[0].reward:g} for task {outside[0].item_id!r}"
+            f"{more}. {way}"
+        )
+    run = run or content_digest([[one.item_id, one.reward, one.error, one.name, one.costs] for one in trials])[:8]
+    records = [*_records(str(about["model_id"]), spec.scenario or scenario, trials, most, run)]
     rows, text = rows_of_records(source, records, spec, models=[about]), settings_text(settings)
     return rows if text is None else replace(rows, items=rows.items.with_columns(pl.lit(text).alias(PROMPT_SETTINGS)))
 
 
-def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
-    """Refuse agents (name, arguments, place) of one name whose arguments differ: they are different models."""
-    found: dict[str, dict[str, Any]] = {}
+Agent: TypeAlias = tuple[str, str | None, Path]
+"""Its name, its arguments, and where its trials are."""
+
+
+def rows_of_agents(
+    source: str,
+    paths: Sequence[Path],
+    read: Callable[[Path], tuple[Agent, ResponseRows]],  # The agent and the rows of a file
+    spec: ReadingSpec,
+    progress: ProgressCallback,
+) -> ResponseRows:
+    """Read the files of one program, each of which has the trials of one agent."""
+    found = read_each(own_files(paths, source, spec), read, progress, spec)
+    named = [((agent_id(name, arguments, spec), arguments, place), rows) for (name, arguments, place), rows in found]
+    check_agents([agent for agent, _ in named], spec)
+    parts = [rename_model(rows, agent[0]) if spec.model_id_from == "args" else rows for agent, rows in named]
+    return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
+
+
+def agent_id(name: str, arguments: str | None, spec: ReadingSpec) -> str:
+    """Id of an agent: its name, with its arguments where these are to tell agents apart."""
+    return f"{name} {arguments}" if arguments and spec.model_id_from == "args" else name
+
+
+def check_agents(agents: Iterable[Agent], spec: ReadingSpec | None = None) -> None:
+    """Refuse agents of one name whose arguments differ: they are different models, which `spec` may tell apart."""
+    found: dict[str, dict[str, Path]] = {}
     for name, arguments, place in agents:
         found.setdefault(name, {}).setdefault(arguments or "none", place)
     problems = [
@@ -86,10 +136,17 @@ def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
     ]
     if problems:
         apart = remedy("read_responses(path, spec=ReadingSpec(model_id='...'))", "itembank import PATH --model-id NAME")
+        args = remedy("model_id_from='args'", "model_id_from = 'args' in the file of --spec")
+        both = f"Put the arguments into their names: {args}. Or read" if spec is not None else "Read"
         raise DataError(
-            f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. Read such "
+            f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. {both} such "
             f"results apart, each under a name of its own: {apart}."
         )
+
+
+def _without_rounding(reward: float | None, most: float) -> float | None:
+    """Return a reward, none or all where a sum of weights missed that by rounding."""
+    return next((one for one in (0.0, most) if reward is not None and abs(reward - one) < ROUNDING), reward)
 
 
 def tell_of_own_means(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, remedy, shown
+from itembank.errors import N_SHOWN, DataWarning, remedy, shown, warn
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import IntArray
 from itembank.responses.secrets import without_secrets
@@ -27,6 +27,10 @@ DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
 JUDGE: Final = "judge"
 """Setting of what scored the answers: no prompt, but compared like one."""
+VERSION: Final = "version"
+"""Setting of the version of a task."""
+ROLES: Final = "model_roles"
+"""Setting of the models that took part beside the tested one, graders and helpers; empty where there were none."""
 TASK_NAME: Final = "task_name"
 """Setting of a task that was renamed when its logs were read: what the harness calls it."""
 N_DIGITS: Final = 15
@@ -37,7 +41,7 @@ _HEXADECIMAL = re.compile(f"[0-9a-fA-F]{{{N_DIGITS}}}")
 
 IN_WORDS: Final[Mapping[str, str]] = {
     "num_fewshot": "shots",
-    "version": "task version",
+    VERSION: "task version",
     "chat_template": "chat template",
     "fewshot_as_multiturn": "shots as turns of a chat",
     "system_prompt": "system prompt",
@@ -48,14 +52,16 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "timeouts": "time limits",
     "user": "simulated user",
     JUDGE: "judge",
+    ROLES: "model roles",
+    "scorer_args": "scorer arguments",
     TASK_NAME: "task name",
 }
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
 
 ``chat_template`` and ``fewshot_as_multiturn`` are true or false: each model has a template of its own.
-``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are texts
-of `entries_text`: an argument that only one of two runs tells is one with a default, and says nothing. ``task_name``
-makes no prompt, and is not compared.
+``system_prompt`` is a short digest of the text, empty where there was none. ``task_args``, ``solver_args`` and
+``scorer_args`` are texts of `entries_text`: an argument that only one of two runs tells is one with a default, and says
+nothing. ``task_name`` makes no prompt, and is not compared.
 """
 
 
@@ -228,14 +234,36 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     other = both.filter(decided)
     if not other.height:
         return ""
-    places = Counter(other["place"].to_list())
-    explained = next((found[place] for place, _ in places.most_common() if found[place].apart), None)
+    explained = [found[place] for place in other["place"].to_list() if found[place].apart]
     how = f"{len(other)} of {both.height} items"
-    if explained is not None:
-        what = "judges" if explained.names == [JUDGE] else "prompts"
-        return f"{what} differ for {how}: {explained.in_words(whose)}"
+    if explained:
+        no_prompts = {JUDGE: "judges", ROLES: "model roles", "scorer_args": "scorer arguments"}
+        names = {name for one in explained for name in one.names}
+        what = no_prompts.get(next(iter(names)), "prompts") if len(names) == 1 else "prompts"
+        ways = Counter(one.in_words(whose) for one in explained).most_common()
+        words = [f"{text} ({n} items)" for text, n in ways[:N_SHOWN]] if len(ways) > 1 else [ways[0][0]]
+        more = [f"and {len(ways) - N_SHOWN} more ways"] if len(ways) > N_SHOWN else []
+        return f"{what} differ for {how}: {'; '.join([*words, *more])}"
     examples = shown(other["item_id"].to_list())
     return f"prompts differ for {how}, although the settings that are known are the same: {examples}"
+
+
+MAY_CHANGE: Final = "The prompts are the same, but metrics and filters may have changed with the version."
+
+
+def warn_of_versions(items: pl.DataFrame, known: pl.DataFrame, *, whose: str = "the bank's runs") -> None:
+    """Warn where items have the prompts of the known items of the same ids, but another version of their task."""
+    both = _told(items).join(_told(known), on="item_id", suffix="_known")
+    pairs = both.group_by(PROMPT_SETTINGS, f"{PROMPT_SETTINGS}_known", maintain_order=True).len()
+    found = [(n, _Pair(*texts)) for *texts, n in pairs.sort("len", descending=True, maintain_order=True).iter_rows()]
+    other = [(n, one) for n, one in found if VERSION in one.names]
+    if other:
+        had, have = other[0][1].known[VERSION], other[0][1].settings[VERSION]
+        warn(
+            f"task versions differ for {sum(n for n, _ in other)} of {both.height} items: {whose} had task version "
+            f"{had}, these have task version {have}. {MAY_CHANGE}",
+            DataWarning,
+        )
 
 
 def how_to_mix() -> str:

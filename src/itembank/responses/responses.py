@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import check_one_of
-from itembank.errors import N_SHOWN, DataError, did_you_mean, quoted, shown
+from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
@@ -413,16 +413,9 @@ def check_models_and_items_have_responses(
 ) -> None:
     """Raise `DataError` when a model or an item has no response at all."""
     present: BoolArray = ~np.isnan(responses)
-    check_have_responses(np.asarray(present.any(axis=1)), np.asarray(present.any(axis=0)), model_ids, item_ids)
-
-
-def check_have_responses(
-    has_model: BoolArray, has_item: BoolArray, model_ids: Sequence[str], item_ids: Sequence[str]
-) -> None:
-    """Raise `DataError` when a model or an item has no response, told by (n_models,) and (n_items,)."""
     problems = []
-    for word, has_any, names in (("model", has_model, model_ids), ("item", has_item, item_ids)):
-        empty = [names[index] for index in np.flatnonzero(~has_any).tolist()]
+    for word, axis, names in (("model", 1, model_ids), ("item", 0, item_ids)):
+        empty = [names[index] for index in np.flatnonzero(~present.any(axis=axis)).tolist()]
         if empty:
             problems.append(
                 f"every {word} must have at least one response, got none for {len(empty)} of {len(names)} {word}s: "
@@ -430,6 +423,23 @@ def check_have_responses(
             )
     if problems:
         raise DataError(" ".join(problems))
+
+
+def without_silent(
+    matrix: ResponseMatrix, has_model: BoolArray, has_item: BoolArray, where: str = ""
+) -> ResponseMatrix:
+    """Leave out models (n_models,) and items (n_items,) without an answer, and name them in a `DataWarning` of each."""
+    for what, names, has_any in (
+        ("models have no answer to any item", matrix.model_ids, has_model),
+        ("items have no answer by any model", matrix.item_ids, has_item),
+    ):
+        silent = [names[index] for index in np.flatnonzero(~has_any).tolist()]
+        if silent:
+            message = f"{where}{len(silent)} of {len(names)} {what} and are left out: {shown(silent)}."
+            warn(message, DataWarning)
+    if has_model.all() and has_item.all():
+        return matrix
+    return matrix.take(models=np.flatnonzero(has_model), items=np.flatnonzero(has_item))
 
 
 def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> None:

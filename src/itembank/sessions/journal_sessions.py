@@ -19,6 +19,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.marks import ANSWERED_HOW
 from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.pass_powers import check_one_answer_each
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
 from itembank.sessions.asking import check_model_id
@@ -76,6 +77,7 @@ def start_session(
     """
     bank = as_bank(bank)
     check_absent(path)
+    check_one_answer_each(bank.responses.items, "a session")
     pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
     place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
     if place is not None and not (is_bank_name(place) or Path(place).is_absolute()):

@@ -142,6 +142,11 @@ MISUSED = {
         "-n 3 --adaptive": "Say which items to run",
         "-n 3 --batch 4": "--batch goes with --adaptive",
     },
+    "run harbor bank tasks@1 -o out/run": {
+        "-n 3 --batch 4 -- -a agent": "--batch goes with --adaptive",
+        "-n 3 -- -a agent --n-tasks 4": "arguments of harbor must not hold '--n-tasks'",
+        "-n 3": "must name an agent",
+    },
     _RUN: {
         "": "Say which items to run",
         "-n 3 --adaptive": "Say which items to run",

@@ -113,6 +113,7 @@ NO_TABLE = {
     "bank build": "it writes into the user's folder; one row of short texts",
     "push": "it needs the Hub; one row of short texts",
     "pull": "it needs the Hub; one row of short texts",
+    "run harbor": "it needs Harbor, and prints the table of estimate",
     "run inspect": "it needs inspect_ai, and prints the table of estimate",
     "quickstart": "it takes long; a test below has its rows",
     "run lm-eval": "it needs lm_eval, and prints the table of estimate",

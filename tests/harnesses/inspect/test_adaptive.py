@@ -15,7 +15,6 @@ from itembank.gating.stages import start_gate
 from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive, gated
 from itembank.readers.read import read_inspect
-from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
@@ -85,7 +84,7 @@ def test_an_error_is_no_wrong_answer(bank_path, tmp_path):
     assert metrics(log)["n_items"] == N_SAMPLES - len(failing)
     assert metrics(log)["overall"] > 0.9  # every answer that there is is right
     with pytest.warns(DataWarning, match=r"count as missing, not wrong: 3 of .*3 errors"):
-        responses = read_inspect(tmp_path, spec=ReadingSpec(empty="keep"))
+        responses = read_inspect(tmp_path)
     assert responses.observed.sum() == N_SAMPLES - len(failing)
 
 

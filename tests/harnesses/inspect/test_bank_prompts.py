@@ -77,6 +77,20 @@ CASES = {
     "another system message": (RIGHT, (("Be brief.", "Be long."),), (), "system prompt .*, these have system prompt"),
     "a system message more": (RIGHT, (), ("--system-message", "Hurry"), "system prompt .*, these have system prompt"),
     "other solvers": (RIGHT, (('system_message("Be brief."), ', ""),), (), "these have .*solver prompt_template"),
+    "a grader": (
+        RIGHT,
+        (),
+        ("--model-role", "grader=mockllm/g"),
+        "had no model roles, these have model roles grader=mock",
+    ),
+    "a grader with settings": (
+        *(RIGHT, (), ("--model-role", "grader={model: mockllm/g, temperature: 0.5}")),
+        "had no model roles, these have model roles grader=mockllm/g",
+    ),
+    "a grader of the task": (
+        *(RIGHT, (("Task(", "Task(model_roles={'grader': 'mockllm/g'}, "),), ()),
+        "had no model roles, these have model roles grader=mockllm/g",
+    ),
     "another solver": (RIGHT, (), ("--solver", "asking.py@other"), "these have .*solver .*other|solver"),
     "another template": (RIGHT, (('{prompt} "', '{prompt}, "'),), (), "solver arguments .*prompt_template.template"),
 }
@@ -99,7 +113,8 @@ def test_a_task_that_asks_otherwise_is_refused(run, place, monkeypatch, tmp_path
     words = ("run", "inspect", place / "bank", "asking.py", "-n", 5, *options, "-o", "out")
     done = run(*words, "--", "--model", "mockllm/m", *arguments)
     assert (done.code, done.out) == (4, ""), done.err
-    assert "prompts differ for 20 of 20 items: the bank's runs had" in done.err
+    what = "model roles" if "grader" in case else "prompts"
+    assert f"{what} differ for 20 of 20 items: the bank's runs had" in done.err
     assert re.search(told, done.err), done.err
     assert not list(tmp_path.rglob("*.eval"))
     ignored = run.ok(*words, "--ignore-prompts", "--dry-run", "--", *arguments)

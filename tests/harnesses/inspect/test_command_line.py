@@ -128,5 +128,8 @@ def test_a_gate_runs_until_its_verdict_stands(environment, place, run, monkeypat
         assert len(read_log(path).samples) == found["n_items"]
         by_hand = run("gate", "next", "gate", folder, "--format", "json")
         assert by_hand.json == {**found, "notes": []}
-    again = called(environment, place, *words, "-o", "broken", "--", *MODEL)
+    again = called(environment, place, *words, "-o", "broken", "--github", "--junit", "gate.xml", "--", *MODEL)
+    assert ("::error title=itembank gate%3A " in again.stderr, (place / "gate.xml").is_file()) == (True, True)
+    wrong = called(environment, place, *words, "-o", "none", "--github", "--", "--model", "mockllm/none", "--modle")
+    assert (wrong.returncode, "::error title=itembank gate%3A no verdict::" in wrong.stderr) == (5, True), wrong.stderr
     assert (again.stdout, len(list((place / "broken").glob("*.eval")))) == (done.stdout, 1)

@@ -140,6 +140,15 @@ def test_a_changed_task_is_refused(run, place):
     assert not (place / "calls.txt").exists()
 
 
+def test_another_version_with_the_same_prompts_is_said(run, place):
+    path = place / "tasks" / "products.yaml"
+    path.write_text(path.read_text().replace("version: 1.0", "version: 2.0"))
+    done = run.ok(*LM_EVAL, "bank", "-n", 20, "-o", "out", "--", *RUN)
+    read = run.ok("estimate", "bank", "out")
+    for said in (done.err, read.err):
+        assert re.search(r"versions differ for \d+ of 20 items: .* had task version 1, these have task version 2", said)
+
+
 def test_prompts_that_differ_are_run_when_that_is_meant(run, place):
     words = (*LM_EVAL, "bank", "-n", 9, "--ignore-prompts", "-o", "out", "--", *RUN, "--num_fewshot", 0)
     done = run.ok(*words)

@@ -270,7 +270,7 @@ def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gate
     assert not (gated / "out").exists()
     stopped_after(monkeypatch, 50)
     stopped = run(*gate_run(0.6))
-    assert (stopped.code, "The same command continues from here" in stopped.err) == (1, True)
+    assert (stopped.code, "The same command continues from here" in stopped.err) == (5, True)
     done = run.ok(*gate_run(0.6))
     found = done.json
     assert (found["verdict"], found["difference"], 50 < found["n_items"] < 130) == ("pass", 0.0, True)
@@ -286,16 +286,22 @@ def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gate
 
 
 def test_a_broken_candidate_fails_at_the_first_stages(run, gated):
-    done = run(*gate_run(-2.5))
+    done = run("run", "lm-eval", "--github", "--junit", "gate.xml", *gate_run(-2.5)[2:])
+    assert "::error title=itembank gate%3A int8::FAIL: int8 is worse" in done.err
+    assert 'failures="1"' in (gated / "gate.xml").read_text()
     found = done.json
     assert (done.code, found["verdict"], found["n_items"] < 100) == (1, "fail", True)
 
 
 def test_a_gate_of_other_items_or_prompts_is_refused_before_the_first_request(run, gated, bank_of):
     done = run(*gate_run(0.6, bank=bank_of()))
-    assert (done.code, "the bank must hold all 260 items of the gate" in done.err) == (1, True), done.err
-    done = run(*gate_run(0.6, "--num_fewshot", 1))
+    assert (done.code, "the bank must hold all 260 items of the gate" in done.err) == (5, True), done.err
+    done = run("run", "lm-eval", "--github", "--junit", "gate.xml", *gate_run(0.6, "--num_fewshot", 1)[2:])
     assert (done.code, "prompts differ" in done.err) == (4, True), done.err
+    assert "::error title=itembank gate%3A no verdict::prompts differ" in done.err
+    assert 'errors="1"' in (gated / "gate.xml").read_text()
+    helped = run(*gate_run(0.6, "--help"))  # the harness ends with exit code 0
+    assert (helped.code, "the harness ended by itself" in helped.err, helped.out) == (5, True, "")
     assert not (gated / "calls.txt").exists()
     assert not list((gated / "out").glob("gate.jsonl*"))
     more = ("run", "lm-eval", "bank", "--gate", "gate", "-n", 3, "-o", "out", "--", *ARGS)

@@ -1,7 +1,6 @@
 """A run of Inspect's own command with chosen items: what it is given, would cost, and left behind."""
 
 import json
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,9 +11,9 @@ from typing import Any
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
-from itembank.files.atomic import held, write_text
+from itembank.files.atomic import write_text
 from itembank.gating.stages import GatePlan
-from itembank.harnesses.drive import usual_costs
+from itembank.harnesses.drive import alone_in, call_program, usual_costs
 from itembank.harnesses.inspect.samples import TaskItems, answer_of, answers_of, response_of
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.inspect_samples import Sample
@@ -71,13 +70,7 @@ def run_command(call: HarnessCall, folder: Path) -> None:
     kept = folder / TASK_FILE
     if kept.is_file() and kept.read_text(encoding="utf-8") != text:
         raise DataError(f"{folder} holds a run with other choices ({TASK_FILE}); take another folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    with held(folder) as handles:
-        if handles is None:
-            raise DataError(
-                f"{folder}: another run goes on in this folder. If itembank was killed, that is its Inspect: wait "
-                "until it ends, or end it. Then give the command again."
-            )
+    with alone_in(folder, "Inspect") as handles:
         _call_inspect(call, folder, text, handles)
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
@@ -93,7 +86,7 @@ def run_command(call: HarnessCall, folder: Path) -> None:
 
 
 def _call_inspect(call: HarnessCall, folder: Path, text: str, handles: tuple[int, ...]) -> None:
-    """Call Inspect unless the run is finished; it holds these handles, too, should it live longer than this process."""
+    """Call Inspect unless the run is finished."""
     run = last_run(folder)
     if run is not None and run.is_finished:
         return
@@ -104,15 +97,7 @@ def _call_inspect(call: HarnessCall, folder: Path, text: str, handles: tuple[int
     else:
         words = ["eval-retry", str(run.path), "--log-buffer", "1"]
     words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
-    with subprocess.Popen(words, stdout=sys.stderr.fileno(), pass_fds=handles) as inspect:  # noqa: S603 (not ours)
-        try:
-            inspect.wait()
-        except KeyboardInterrupt:
-            try:
-                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
-            except subprocess.TimeoutExpired:
-                inspect.terminate()
-            raise
+    call_program(words, handles, PATIENCE)
 
 
 def last_run(folder: Path) -> InspectRun | None:

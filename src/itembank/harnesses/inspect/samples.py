@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from itembank.errors import DataError, DataWarning, MissingDependencyError, did_
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content
+from itembank.readers.inspect_runs import release_of
 from itembank.readers.inspect_samples import Sample, choose_scorer, sample_of, score_value
 from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain, sample_document
 from itembank.responses.error_kinds import KINDS, NO_ANSWER, Errors
@@ -290,7 +290,7 @@ def check_release() -> None:
     except ModuleNotFoundError as error:
         raise missing_package("runs inside Inspect need inspect_ai", "inspect_ai", error) from error
     installed = version("inspect_ai")
-    if tuple(int(part) for part in re.findall(r"\d+", installed)[:3]) < OLDEST:
+    if release_of(installed) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise MissingDependencyError(
             f"runs inside Inspect need inspect_ai {oldest} or newer, got {installed}: pip install -U inspect_ai. Logs "

@@ -6,12 +6,14 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import click
 import polars as pl
 from inspect_ai import SampleSource, Task, task, task_with
+from inspect_ai._cli.util import parse_cli_args
 from inspect_ai._eval.loader import load_tasks, resolve_task_args, solver_from_spec
 from inspect_ai._eval.task.constants import TASK_ALL_PARAMS_ATTR
 from inspect_ai._eval.task.log import plan_to_eval_plan
@@ -196,7 +198,7 @@ def arguments_told(task: Task) -> dict[str, Any]:
 
 
 def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
-    """Return solvers and system prompts of a task that is run with these arguments of Inspect's command.
+    """Return solvers, system prompts and model roles of a task that is run with these arguments of Inspect's command.
 
     They are unknown where a file says them.
     """
@@ -213,7 +215,9 @@ def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
             except ValueError:
                 values[name] = value
         solver = solver_from_spec(SolverSpec(given["solver"], values))
-    told = _told(task, {"model_generate_config": config}, solver)
+    roles = {**(task.model_roles or {}), **parse_cli_args(given["model_role"])}
+    named = {role: one if isinstance(one, dict) else str(one) for role, one in roles.items()}
+    told = _told(task, {"model_generate_config": config, "model_roles": named}, solver)
     return {name: value for name, value in told.items() if name not in {"version", "task_args"}}
 
 
@@ -221,7 +225,8 @@ def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None
     """Return the settings that the reader of logs would find in the log of a task."""
     about = about or {}
     arguments = getattr(task, TASK_ALL_PARAMS_ATTR, resolve_task_args(task))
-    own = {"task": "task", "model": "none", "task_version": task.version, "task_args": arguments}
+    release = {"inspect_ai": version("inspect_ai")}
+    own = {"task": "task", "model": "none", "task_version": task.version, "task_args": arguments, "packages": release}
     plan = plan_to_eval_plan(resolve_plan(task, solver), task.config)
     header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
     header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
@@ -233,7 +238,11 @@ def _given(arguments: Sequence[str]) -> dict[str, Any]:
     names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
     command = click.Command(
         "eval",
-        params=[*(click.Option([name]) for name in names), click.Option(["-S", "solver_args"], multiple=True)],
+        params=[
+            *(click.Option([name]) for name in names),
+            click.Option(["-S", "solver_args"], multiple=True),
+            click.Option(["--model-role"], multiple=True, envvar="INSPECT_EVAL_MODEL_ROLE"),
+        ],
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         add_help_option=False,
     )

@@ -180,7 +180,7 @@ def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] 
     known = bank.responses.items
     # items that were found by another rule than their ids were compared where they were found
     known = known if all(place == name for place, name in ids.items()) else in_harness(known, places)
-    spec = ReadingSpec(repeats="error" if bank.responses.n_trials is None else "count", empty="keep")
+    spec = ReadingSpec(repeats="error" if bank.responses.n_trials is None else "count")
     spec = spec_like(known, spec)
     samples = {task: _as_logged(records) for task, records in rows.of_tasks(item_ids).items()}
     matrix = to_matrix(lm_eval_record_rows(samples, rows.about, model_id, spec), spec)
@@ -190,7 +190,7 @@ def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] 
 
 def option_probabilities(rows: Rows, model_id: str) -> ResponseMatrix | None:
     """Read the right options' probabilities of all samples, by the items' ids; None where they tell none."""
-    spec = ReadingSpec(response="probability", empty="drop", allow_mixed_prompts=True)
+    spec = ReadingSpec(response="probability", allow_mixed_prompts=True)
     ids = {f"{task}/{records[0]['doc_id']}": name for name, (task, records) in rows.by_item.items()}
     samples = {task: _as_logged(records) for task, records in rows.of_tasks().items()}
     try:

@@ -5,6 +5,7 @@ from tests.cli.contract.cases.reading import (
     ALLOWED,
     COMMON,
     ERRORS,
+    JQ,
     MATCH,
     MATCHED,
     MIXED,
@@ -151,7 +152,7 @@ _CHECK = Case(
             "--n-items 12 --selection random.json --ignore-unknown --only drift --group public=selection.json "
             "--reference random.json --since 2025-01-31 --known exclude.txt --choices choices.csv --by family "
             "--clusters family --sort key-ratio --reason dead --most 3 --fail-on dead --output out/other.csv "
-            "--report out/page.html"
+            "--jq . --report out/page.html"
         ),
     },
     no_effect={
@@ -164,6 +165,7 @@ _CHECK = Case(
     never={
         **PAGES,
         **MATCHED,
+        **JQ,
         "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
         "--since": "no results here have dates; tests/cli/test_check.py has some",
         "--fail-on": "it ends the command with code 1: tests/cli/test_check.py",

@@ -1,7 +1,7 @@
 """Cases of gates, whether a candidate is as good as a baseline."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ERRORS, MIXED, none_lost
+from tests.cli.contract.cases.reading import ERRORS, JQ, MIXED, none_lost
 from tests.cli.contract.cases.sessions import BY_COMMAND, JOBS, NEW_UNIT, PROGRAM
 
 
@@ -31,7 +31,7 @@ CASES = {
         | options(
             "--max-lost 0.01 --bank bank --selection selection.json --margin 0.01 --tolerance 0.01 --false-alarm 0.2 "
             "--miss 0.2 --both-sides --estimand run --cluster scenario --level 0.8 --self-test --repeats --match hash "
-            "--allow-mixed-prompts --report out/page --junit out/gate.xml --github --format json"
+            "--allow-mixed-prompts --jq . --report out/page --junit out/gate.xml --github --format json"
         ),
         never={
             **MIXED,
@@ -56,27 +56,27 @@ CASES = {
         | options(
             "--max-lost 0.01 --output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 "
             "--miss 0.2 --both-sides --estimand questions --cluster scenario --level 0.8 --max-items 28 "
-            "--ids swe-bench --match hash --seed 1 "
+            "--ids swe-bench --jq . --match hash --seed 1 "
             "--format csv"
         ),
-        never={"--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
+        never={**JQ, "--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
         nowhere={"--match": "it is refused without a bank"},
     ),
     "gate next": Case(
         modes={
             "results": Mode("gate another.csv --format csv", codes=(0, 1, 3), about=("--format", "--match")),
-            "lost": Mode("gate alone-lost.csv --format csv", codes=(0, 1, 3), about=("--errors",)),
+            "lost": Mode("gate alone-lost.csv --format csv", codes=(5,), about=("--errors",)),
             "json": _by_command(
                 f"'{PROGRAM}' --shell", "--command", "--pattern", "--exit-code", "--logs", "--model-id", "--match"
             ),
             "words": _by_command("'echo 0.25 #1' --pattern [0-9.]+$", "--shell"),
-            "failing": _by_command("false", "--retries", "--max-failures", codes=(1,), hears=True),
+            "failing": _by_command("false", "--retries", "--max-failures", codes=(5,), hears=True),
             "slow": _by_command("'sh -c \"sleep 0.4; echo 1\"'", "--timeout"),
-            "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units"),
+            "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units", codes=(5,)),
         },
         values=ERRORS
         | options(
-            f"{BY_COMMAND} --model-id other --ids swe-bench --match hash --allow-mixed-prompts "
+            f"{BY_COMMAND} --model-id other --ids swe-bench --jq . --match hash --allow-mixed-prompts "
             "--report out/page --junit out/gate.xml --github --format json"
         ),
         stops={("slow", "--timeout"): "Its time was up"},

@@ -8,13 +8,20 @@ _RUN = {
     **SHORT,
     **options(
         "--output out/other --selection selection.json --n-items 4 --adaptive --gate gate --batch 2 --match hash "
-        "--dry-run --ignore-prompts --format json --seed 1"
+        "--dry-run --ignore-prompts --format json --seed 1 --report out/page --junit out/gate.xml --github"
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
 _RUN_INSPECT = {**_RUN, **options("--scorer match --task-arg size=4")}
+_RUN_HARBOR = {**_RUN, **options("--model-id renamed --attempts 3 --metric tests --max-response 4")}
+del _RUN_HARBOR["--match"]
 
 CASES = {
+    "run harbor": Case(
+        modes={"no items": Mode("bank tasks@1 -o out/run", codes=(2,))},
+        values=_RUN_HARBOR,
+        never=dict.fromkeys(_RUN_HARBOR, "it needs Harbor; tests/harnesses/test_harbor.py has a stand-in"),
+    ),
     "run lm-eval": Case(
         modes={"no items": Mode("bank -o out/run", codes=(2,))},
         values=_RUN_LM_EVAL,

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import MIXED
+from tests.cli.contract.cases.reading import ALLOWED, MIXED
 
 _WRITING = options("--output out/other --force --format csv")
 _IDLE = {("new", "--force"): "nothing stands there"}
-_MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 _LOG = (("info out/made --log --format json", ""),)
 
 
@@ -36,19 +35,19 @@ CASES = {
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
     "bank add-items": _with_dry_run(
         "bank late.csv",
-        **_MIXED,
+        **ALLOWED,
         **{"--dry-run": "--dry-run"},
         **{"--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
     ),
     "bank add-models": _writing(
         "bank one.csv",
-        **_MIXED,
+        **ALLOWED,
         **{"--how": "--how random", "--selection": "--selection random.json", "--note": "--note may"},
     ),
     "bank add-scores": _writing(
         "named-bank models.csv --score size", **{"--score": "--score number", "--note": "--note may"}
     ),
     "bank recalibrate": _writing(
-        "bank one.csv --how random", **_MIXED, **{"--how": "--how fixed", "--note": "--note may"}
+        "bank one.csv --how random", **ALLOWED, **{"--how": "--how fixed", "--note": "--note may"}
     ),
 }

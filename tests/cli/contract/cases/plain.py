@@ -51,7 +51,7 @@ _IMPORT = Case(
         "--missing 0 --drop-column output_tokens --where scenario=math --prefix-scenario "
         "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
-    never={**MIXED, **LEFT_OUT},
+    never={**LEFT_OUT, "--allow-mixed-prompts": MIXED["--allow-mixed-prompts"]},
     stops={("long", "--as"): "must hold the responses of a model"},
 )
 _DOWNLOAD = Case(

@@ -1,7 +1,8 @@
 """Options of reading responses, which many commands share."""
 
-ALLOWED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
-MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts"}
+JQ = {"--jq": "tests/cli/test_import_jq.py has JSON of other shapes"}
+ALLOWED = {"--allow-mixed-prompts": "--allow-mixed-prompts", "--jq": "--jq ."}
+MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts", **JQ}
 MATCH = {"--match": "--match hash"}
 MATCHED = {"--match": "tests/harnesses find items in logs of tasks that the bank does not know"}
 LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
