@@ -129,7 +129,7 @@ def check_models(
     bank: GivenBank,
     responses: GivenResponses,
     *,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     groups: Mapping[str, Sequence[str]] | None = None,
     reference: Sequence[str] | None = None,
     since: str | None = None,
@@ -146,7 +146,7 @@ def check_models(
     bank : Bank or path
     responses : ResponseMatrix, path or paths, or table
         Of the new models; or journals of sessions, whose drift cannot be seen.
-    only : some of 'fit', 'drift', 'accuracy'
+    only : 'fit', 'drift', 'accuracy', or several of them
         Examine these alone, and fail where one cannot be.
     groups, reference
         As `check_fit` takes them; the fit is then examined in any case.
@@ -165,6 +165,7 @@ def check_models(
     ParameterError
         For an unknown part, the drift of sessions, or journals together with other results.
     """
+    only = (only,) if isinstance(only, str) else only
     for part in only:
         check_one_of("a part", part, PARTS)
     bank, (matrix, order, sessions), notes = _answers(as_bank(bank), responses)

@@ -13,7 +13,7 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
-from itembank.errors import ParameterError
+from itembank.errors import ParameterError, visible
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
@@ -166,9 +166,8 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     table = Table.of(
         f"Estimates with {level_words(estimates.level)} intervals", "estimates", rows, columns, n_shown=100
     )
-    ids = estimates.model_ids
     return Page(
-        f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}",
+        _title(estimates),
         "Estimates",
         (
             Answers(tuple(_answer(row) for row in first)),
@@ -181,7 +180,7 @@ def _estimates(estimates: ScoreEstimates) -> Page:
 def _scores_chart(estimates: ScoreEstimates) -> Chart:
     """Draw the scores of one model, or the main scores of several, the highest first."""
     rows, at = estimates.main_rows(), "target" if estimates.n_models == 1 else "model_id"
-    rows = sorted(without_only_scenario(rows), key=lambda row: -row["estimate"])  # unknown ones stay where they are
+    rows = sorted(without_only_scenario(rows), key=lambda row: (row["estimate"] != row["estimate"], -row["estimate"]))
     is_flagged = dict(zip(estimates.model_ids, estimates.typicality.is_flagged.tolist(), strict=True))
     columns: dict[str, Any] = {"name": [row[at] for row in rows[:MOST_NAMED]]}
     columns |= {key: [row[key] for row in rows[:MOST_NAMED]] for key in ("estimate", "low", "high")}
@@ -192,7 +191,13 @@ def _scores_chart(estimates: ScoreEstimates) -> Chart:
     cut = f" The {MOST_NAMED} highest of {len(rows):,}." if len(rows) > MOST_NAMED else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
     note = f"Bars: {level_words(estimates.level)} intervals.{hollow}{cut}"
-    return Chart(estimates.sentence, picture(marked, height=22 * len(data)), (data,), estimates.sentence, note=note)
+    spec = picture(marked, height=22 * len(data))
+    return Chart(_title(estimates), spec, (data,), visible(estimates.sentence), note=note)
+
+
+def _title(estimates: ScoreEstimates) -> str:
+    ids = estimates.model_ids
+    return f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}"
 
 
 def _answer(row: dict[str, Any]) -> Answer:
