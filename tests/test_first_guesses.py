@@ -101,7 +101,7 @@ WORKS = {
     "gate.plot": (lambda w: w.gate.plot(), lambda w, found: "margin" in found.title),
     "bank.models": (
         lambda w: w.bank.models,
-        lambda w, found: np.allclose(found["overall"], w.bank.best_known_scores[:, -1], equal_nan=True),
+        lambda w, found: np.allclose(found["overall"], w.bank.past_scores[:, -1], equal_nan=True),
     ),
     "bank.save": (lambda w: w.bank.save(w.at("kept")), lambda w, found: ib.load_bank(w.at("kept")).ids == w.bank.ids),
 }
@@ -126,7 +126,7 @@ ERRORS = {
     "bank.select": (lambda w: w.bank.select(12), AttributeError, r"ib\.select\(bank, \.\.\.\)"),
     "estimates.to_csv": (lambda w: w.estimates.to_csv("x.csv"), AttributeError, r"to_polars\(\)\.write_csv"),
     "estimates.save": (lambda w: w.estimates.save("x.html"), AttributeError, r"ib\.report\("),
-    "selection.ids": (lambda w: w.selection.ids, AttributeError, "Write item_ids"),
+    "selection.ids": (lambda w: w.selection.ids, AttributeError, "Write item_ids or model_ids"),
     "read_csv": (lambda w: ib.read_csv("x"), AttributeError, r"ib\.read_responses"),
     "load": (lambda w: ib.load("x"), AttributeError, r"ib\.load_bank"),
     "fit": (lambda w: ib.fit(w.past), AttributeError, r"ib\.calibrate"),
@@ -178,3 +178,11 @@ def test_a_bank_without_responses_tells_whom_it_may(w):
     assert (told.columns, told.height) == (["model_id", "overall"], 100)
     hidden = ib.publishing.without_responses(w.bank, selections=[w.selection]).models
     assert hidden["model_id"].null_count() == hidden.height
+
+
+def test_no_name_breaks_a_line(w):
+    hostile = ib.ResponseMatrix.create(w.answers[:1], model_ids=["x\n  overall 99.9\x1b[31m"], items=w.past.items)
+    text = repr(ib.estimate(w.bank, hostile, w.selection))
+    assert text.startswith(r"x\n overall 99.9\x1b[31m: overall score")
+    assert "\x1b" not in text
+    assert not any(line.lstrip().startswith("overall 99.9") for line in text.splitlines())

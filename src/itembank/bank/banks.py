@@ -372,7 +372,7 @@ class Bank(Compact):
             columns = {"model_id": ids or [None] * past.scores.size, self.targets.last: past.scores}
             return pl.DataFrame(columns, schema_overrides={"model_id": pl.String})
         names = [name if name not in self.responses.models.columns else f"score:{name}" for name in self.targets.names]
-        scores = pl.DataFrame(np.ascontiguousarray(self.best_known_scores), schema=names)
+        scores = pl.DataFrame(np.ascontiguousarray(self.past_scores), schema=names)
         return self.responses.models.hstack(scores)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import is_number
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, shown, visible
 from itembank.files.atomic import write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.numerics.arrays import FloatArray
@@ -107,7 +107,7 @@ class Selection(Tabular):
     def sentence(self) -> str:
         """How many items were chosen, how, and what is to be done with them."""
         return (
-            f"{self.n_items:,} items of bank {self.bank}, by {self.method}\n"
+            f"{self.n_items:,} items of bank {visible(self.bank)}, by {visible(self.method)}\n"
             "Next: run these (item_ids), then ib.estimate(bank, answers, selection)"
         )
 

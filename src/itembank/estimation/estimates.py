@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from itembank.errors import DataError, did_you_mean, shown
+from itembank.errors import DataError, did_you_mean, shown, visible
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import probability_above
@@ -281,7 +281,7 @@ class ScoreEstimates(Tabular):
     @property
     def sentence(self) -> str:
         """The main score in a sentence, or where those of several models are."""
-        at, target = self.targets.index(self.main_target), self.main_target
+        at, target, name = self.targets.index(self.main_target), visible(self.main_target), visible(self.model_ids[0])
         n_items = self.n_items[:, at]
         count = " to ".join(f"{one:,}" for one in sorted({int(n_items.min()), int(n_items.max())}))
         behind = f"from {count} of {self.n_total[at]:,} items"
@@ -290,10 +290,10 @@ class ScoreEstimates(Tabular):
             ends = f"{100.0 * known.min():.1f} to {100.0 * known.max():.1f} points" if known.size else "unknown"
             return f"{self.n_models:,} models: {target} scores {ends}, {behind} each"
         if not known.size:
-            return f"{self.model_ids[0]}: {target} score unknown, {behind}"
+            return f"{name}: {target} score unknown, {behind}"
         low, high = (f"{100.0 * one[0, at]:.1f}" for one in (self.low, self.high))
         reach = "exactly" if self.is_exact[0] else f"{100.0 * self.level:g} % interval {low} to {high}"
-        return f"{self.model_ids[0]}: {target} score {100.0 * known[0]:.1f} points ({reach}), {behind}"
+        return f"{name}: {target} score {100.0 * known[0]:.1f} points ({reach}), {behind}"
 
     def __len__(self) -> int:
         """Return the number of records: of models and targets."""
