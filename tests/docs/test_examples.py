@@ -42,7 +42,7 @@ FEW_RECIPES = {"pretraining.md", "bytelms.md", "quickstart.md"}
 RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
     page
     for page in PAGES[1:]
-    if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith("tutorial-")
+    if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith(("tutorial-", "python"))
 ]
 
 QUICK = [page for page in RUNNABLE if page.name != "pretraining.md"]

@@ -228,7 +228,7 @@ sizes = [8]
 
 
 def put(small, folder, text=RECIPE):
-    ib.save_bank(small, folder)
+    small.save(folder)
     (folder / "recipe.toml").write_text(text)
 
 

@@ -168,7 +168,7 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, Pro
     loaded = ib.load_bank(bank)
     with working(f"bank {name}") as report:
         changed = change(loaded, report)
-    ib.save_bank(changed, new["output"], overwrite=new["force"])
+    changed.save(new["output"], overwrite=new["force"])
     row = {
         "bank": changed.bank_id,
         "name": changed.name or None,
