@@ -1,4 +1,4 @@
-"""Put into tutorials and asked-in-public.md what their blocks print: ``python scripts/make_tutorials.py [PAGES]``.
+"""Put into tutorials what their blocks print: ``python scripts/make_tutorials.py [PAGES]``.
 
 Every block runs, in about three CPU-minutes; tests compare the pages with what is printed. The pages on runs and gates
 need the harnesses, which ``make test-harnesses`` installs in .venv-harnesses, and take three more.
@@ -19,8 +19,7 @@ from tests.docs.blocks import run_page  # noqa: E402
 
 def main() -> None:
     docs = REPOSITORY / "docs"
-    every = [*sorted(docs.glob("tutorial-*.md")), docs / "asked-in-public.md"]
-    pages = [Path(name).resolve() for name in sys.argv[1:]] or every
+    pages = [Path(name).resolve() for name in sys.argv[1:]] or sorted(docs.glob("tutorial-*.md"))
     for page in pages:
         if page.stem in {"tutorial-run", "tutorial-gate"} and importlib.util.find_spec("lm_eval") is None:
             print(f"{page.relative_to(REPOSITORY)} left as it is: run this with .venv-harnesses/bin/python")
