@@ -30,14 +30,14 @@ SKILL = REPOSITORY / "examples" / "skill" / "SKILL.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
-STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
+STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
     "mixture": ["balanced", "code", "facts", "repeated"],  # the fewest recipes that are pooled
     "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
     "share_of_run": [0.5, 1.0],
 }
-FEW_RECIPES = {"pretraining.md", "bytelms.md", "quickstart.md"}
+FEW_RECIPES = {"pretraining.md", "bytelms.md"}
 """Pages that get few recipes and sizes of the built-in language models."""
 RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
     page
@@ -197,4 +197,4 @@ def test_links_to_headings_find_them(page):
 
 
 def test_there_are_examples_to_run():
-    assert {"quickstart.md", "classifiers.md"} <= {page.name for page in RUNNABLE}
+    assert {"bytelms.md", "classifiers.md"} <= {page.name for page in RUNNABLE}
