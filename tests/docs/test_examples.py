@@ -17,20 +17,20 @@ from itembank.cli.main import cli
 from itembank.estimation import folds
 from itembank.estimation.estimator_specs import METHODS
 from itembank.readers import builtin
-from scripts.release_check import NEED_CHECKOUT
 from tests.bank.few_items import load_few
 from tests.docs.blocks import FENCE
 from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+FOLDERS = [REPOSITORY / name for name in ("docs", "contributing")]
+PAGES = [REPOSITORY / "README.md", *sorted(page for folder in FOLDERS for page in folder.glob("*.md"))]
 WORKFLOW, HOOK = (REPOSITORY / "examples" / name for name in ("github-gate.yml", "pre-commit-gate.yaml"))
 SKILL = REPOSITORY / "examples" / "skill" / "SKILL.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
-STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6)}
+STEPS = {"sessions.md": (21, 6)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
     "mixture": ["balanced", "code", "facts", "repeated"],  # the fewest recipes that are pooled
@@ -84,11 +84,11 @@ def small(monkeypatch, page):
 
 @pytest.fixture
 def as_in_the_wheel(monkeypatch, page):
-    """Hide the built-in data that the wheel leaves out, but from pages that say that they need a checkout."""
+    """Hide the built-in data that the wheel leaves out, but from pages of contributors."""
     read = builtin._content
 
     def content(file):
-        is_left_out = file.startswith(builtin.IN_CHECKOUT_ONLY) and page.name not in NEED_CHECKOUT
+        is_left_out = file.startswith(builtin.IN_CHECKOUT_ONLY) and page.parent.name != "contributing"
         assert not is_left_out, f"{page.name} needs {file}, which the wheel leaves out"
         return read(file)
 
