@@ -142,6 +142,16 @@ def test_what_cannot_be_one_right_number_is_refused(layout, rewards, other, mess
 
 
 @ONE
+def test_arguments_tell_agents_apart_where_they_are_to(layout, tmp_path):
+    write(layout, tmp_path / "a", [[1.0, 0.0], [1.0]])
+    write(layout, tmp_path / "b", [[0.0, 0.0], [1.0]], heat=0.5)
+    found = read_responses(tmp_path, spec=ReadingSpec(model_id_from="args"))
+    np.testing.assert_array_equal(found.responses, [[0.5, 1.0], [0.0, 1.0]])
+    assert len(set(found.model_ids)) == 2
+    assert "0.5" in found.model_ids[1]
+
+
+@ONE
 def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
     write(layout, tmp_path / "a", [[4.0, 0.0, 4.0], [4.0]])
     scaled = read_responses(tmp_path, spec=ReadingSpec(max_response=4.0))

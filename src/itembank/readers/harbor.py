@@ -17,7 +17,15 @@ from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
-from itembank.readers.trials import Trial, check_agents, item_of, rows_of_trials, seconds_between, tell_of_own_means
+from itembank.readers.trials import (
+    Trial,
+    agent_id,
+    check_agents,
+    item_of,
+    rows_of_trials,
+    seconds_between,
+    tell_of_own_means,
+)
 from itembank.responses.prompts import entries_text
 
 TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
@@ -77,10 +85,11 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
             f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
             "of a job."
         )
-    check_agents([(one.model_id, one.about["agent_args"], one.job) for one in trials])
+    names = [agent_id(one.model_id, one.about["agent_args"], spec) for one in trials]
+    check_agents([(name, one.about["agent_args"], one.job) for name, one in zip(names, trials, strict=True)], spec)
     groups: dict[Group, list[JobTrial]] = {}
-    for one in trials:
-        groups.setdefault((one.job, one.model_id, one.dataset), []).append(one)
+    for name, one in zip(names, trials, strict=True):
+        groups.setdefault((one.job, name, one.dataset), []).append(one)
     values = {key: [_reward(one, spec.metric) for one in group] for key, group in groups.items()}
     n_open = sum(not one.has_ended for one in trials)
     if n_open == len(trials):
@@ -92,7 +101,7 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
         )
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
-        _rows(group, values[key], versions[key[0]].get(key[2]), spec)
+        _rows(key[1], group, values[key], versions[key[0]].get(key[2]), spec)
         for key, group in groups.items()
         if any(one.has_ended for one in group)
     ]
@@ -179,7 +188,7 @@ def _reward(trial: JobTrial, wanted: Sequence[str]) -> float | None:
 
 
 def _rows(
-    trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
+    model_id: str, trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
 ) -> ResponseRows:
     """Make rows of the trials of one job, model and dataset that have ended."""
     ended = [
@@ -193,7 +202,7 @@ def _rows(
     about, limits = trials[0], " or ".join(dict.fromkeys(one.limits for one in trials if one.limits))
     return rows_of_trials(
         str(about.job),
-        {"model_id": about.model_id, **about.about},
+        {"model_id": model_id, **about.about},
         about.dataset,
         ended,
         spec,
