@@ -37,16 +37,13 @@ FEW_LANGUAGE_MODELS = {
     "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
     "share_of_run": [0.5, 1.0],
 }
-FEW_RECIPES = {"pretraining.md", "bytelms.md"}
+FEW_RECIPES = {"scaling.md", "bytelms.md"}
 """Pages that get few recipes and sizes of the built-in language models."""
 RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
     page
     for page in PAGES[1:]
     if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith("tutorial-")
 ]
-
-QUICK = [page for page in RUNNABLE if page.name != "pretraining.md"]
-"""Pages whose examples run in a second or two with few items; of all items all pages."""
 
 
 def names(page):
@@ -60,7 +57,7 @@ def blocks(page):
 ALIKE = pytest.mark.filterwarnings("ignore:.* models answer like another one")
 """Late checkpoints of the smallest runs of bytelms do, and pages need not say so."""
 NO_SKILL = pytest.mark.filterwarnings("ignore:items of 'pronouns'.* are not skill")
-"""So few checkpoints, of transfer.md, only guess at these."""
+"""So few checkpoints, of scaling.md, only guess at these."""
 
 
 @pytest.fixture
@@ -98,7 +95,7 @@ def as_in_the_wheel(monkeypatch, page):
 @ALIKE
 @NO_SKILL
 @pytest.mark.usefixtures("as_in_the_wheel")
-@pytest.mark.parametrize("page", QUICK, ids=names)
+@pytest.mark.parametrize("page", RUNNABLE, ids=names)
 def test_python_examples_run(page, tmp_path, monkeypatch, small):
     run_examples(page, tmp_path, monkeypatch)
 
