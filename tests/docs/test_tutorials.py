@@ -14,7 +14,7 @@ from tests.docs.blocks import blocks, run_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RUNS, GATES = DOCS / "tutorial-run.md", DOCS / "tutorial-gate.md"
-PAGES = sorted({*DOCS.glob("tutorial-*.md"), DOCS / "asked-in-public.md", DOCS / "python.md"} - {RUNS, GATES})
+PAGES = sorted({*DOCS.glob("tutorial-*.md"), DOCS / "python.md"} - {RUNS, GATES})
 IN_HARNESS = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 PARTS = [  # of the pages on runs and gates, each of which needs other programs
     pytest.param(RUNS, "1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),
@@ -84,7 +84,7 @@ def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
 def test_every_tutorial_shows_what_it_prints():
     for page in (*PAGES, RUNS, GATES):
         assert all(code.strip() for code in printed(page.read_text(encoding="utf-8"))), page.name
-    assert len(PAGES) == 7
+    assert len(PAGES) == 6
 
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "first-steps.ipynb"

@@ -110,7 +110,7 @@ def build_command(
     """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
 
     NAME is one of itembank bank list; or a FILE of your own says what to fetch, how to read it, and the bank's name
-    (docs/ready-banks.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
+    (docs/starting.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
     Mind the licence of the results.
 
       itembank bank build swebench-verified
