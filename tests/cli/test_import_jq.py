@@ -236,7 +236,7 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         assert run("import", "langsmith", "--jq", "langsmith.jq", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
     done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
-    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)
+    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (5, True)
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):
@@ -275,7 +275,7 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
         o.err for o in outcomes
     ]
     refused = run("gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
-    assert (refused.code, "import past/m1.jsonl --jq our.jq [OPTIONS]" in " ".join(refused.err.split())) == (1, True)
+    assert (refused.code, "import past/m1.jsonl --jq our.jq [OPTIONS]" in " ".join(refused.err.split())) == (5, True)
     wrong = [("check", "bank", *jq), ("bank", "recalibrate", "bank", "-o", "b", *jq)]
     assert ["--jq goes with RESPONSES" in run(*one).err for one in wrong] == [True, True]
 

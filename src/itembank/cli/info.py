@@ -76,7 +76,7 @@ def _show_bank(bank: Path, out: Printer) -> None:
     """Print what is in a bank."""
     from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS
 
-    found = ib.info(bank)
+    found = ib.info(ib.load_bank(bank))
     about, rows = found.to_dict(), found.rows()
     is_table = out.is_table
     if is_table and len(rows) == 2:  # the only scenario, and the same again as the overall score
