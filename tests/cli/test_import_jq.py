@@ -236,7 +236,7 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         assert run("import", "langsmith", "--jq", "langsmith.jq", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
     done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
-    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (5, True)
+    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):
