@@ -154,7 +154,7 @@ def read_trial(path: Path) -> JobTrial | None:
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
-            key=str(record.get("id") or path),
+            key=f"{record.get('id') or path} {record['task_name']}",
             task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
             about=about,
@@ -256,6 +256,7 @@ def _compare(
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
+        means = means if set(spec.metric) <= {USUAL} else []  # they are of no other reward
         if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] / most - theirs) > AGREEMENT:
             other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
     tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent, spec)

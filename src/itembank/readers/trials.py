@@ -167,13 +167,14 @@ def tell_of_own_means(
     means: Sequence[tuple[str, float, float]],  # Whose it is, the source's own mean, and that of what has a verdict
     spec: ReadingSpec,
 ) -> None:
-    """Warn that a source counts what has no verdict as 0, and name both means; nothing if all have one, or count so."""
-    if means and spec.errors != "wrong":
+    """Warn that a source counts what has no verdict as 0, and name both means where they differ; not if all do so."""
+    pairs = [(name, f"{100.0 * theirs:.1f}", f"{100.0 * ours:.1f}") for name, theirs, ours in means]
+    both = [f"{name} {theirs} in place of {ours}" for name, theirs, ours in pairs if theirs != ours]
+    if both and spec.errors != "wrong":
         why, wrong = (
             ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
             remedy("errors='wrong'", "--errors wrong"),
         )
-        both = [f"{name} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}" for name, theirs, ours in means]
         warn(
             f"{kinds.total()} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
             f"{first_few(both)}. To count them so: {wrong}.",
