@@ -18,7 +18,7 @@ import numpy as np
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import with_external_scores
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
@@ -58,7 +58,7 @@ def _bank_and_others(folder: Path) -> tuple[Bank, ResponseMatrix]:
     responses = replace(responses, models=models)
     order = np.random.default_rng(0).permutation(responses.n_models)
     known, new = (responses.take(models=np.sort(part)) for part in (order[:N_CALIBRATING], order[N_CALIBRATING:]))
-    return build_bank(known, Variational("mirt", n_dims=N_DIMS), rng=0), new
+    return calibrate(known, Variational("mirt", n_dims=N_DIMS), rng=0), new
 
 
 def _rows(bank: Bank, new: ResponseMatrix) -> Iterator[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.test_time.sets import load_sets
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.estimation.model_abilities import estimate_abilities
@@ -86,7 +86,7 @@ def errors_of(responses: ResponseMatrix, budget: int, split: int) -> FloatArray:
 def by_item_response(past: ResponseMatrix, new: ResponseMatrix, family: str) -> FloatArray:
     """Mean over items of ``1 - (1 - p)^k`` at the estimated abilities, (n_new, n_k): a 1PL of this family."""
     past, new = (as_rates(one) if family == "beta" else one for one in (past, new))
-    bank: Bank = build_bank(past, Variational("1pl", family=family))
+    bank: Bank = calibrate(past, Variational("1pl", family=family))
     p = probability(bank.parameters, estimate_abilities(bank, new, "map").theta)
     return plug_in_pass_at_k(p[..., None], K).mean(axis=1)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.comparison.difference_tests import mcnemar_exact, paired_t
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
@@ -70,7 +70,7 @@ def _replay() -> Iterator[str]:
     complete = np.flatnonzero(~np.isnan(every.responses).any(axis=1))
     order = complete[np.random.default_rng(1).permutation(complete.size)]
     past, new = every.take(models=order[:N_PAST]), every.take(models=order[N_PAST : N_PAST + N_NEW])
-    bank = build_bank(past)
+    bank = calibrate(past)
     healthy, bad = _pairs(new.responses)
     gates = [
         ("threshold: drop of 100 random items", _fixed(new, "mean")),

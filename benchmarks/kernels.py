@@ -25,7 +25,7 @@ import itembank_scaling
 from benchmarks.accuracy.data_sets import load
 from benchmarks.blas_kernels import KNOWN, code_of, distinct
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.cli.quickstart import STRATEGIES, split_runs
 from itembank.errors import ItembankWarning
@@ -112,7 +112,7 @@ def _difference(first: np.ndarray, other: np.ndarray) -> str:
 
 def _quickstart() -> Results:
     past, new = split_runs(ib.load_builtin("bytelms"), seed=0)
-    bank = build_bank(past, rng=0)
+    bank = calibrate(past, rng=0)
     yield from _bank(bank)
     chosen = {name: select(bank, N_ITEMS, method=name, rng=0) for name in ("stratified", "anchor-irt", "auto")}
     for name, selection in chosen.items():
@@ -135,7 +135,7 @@ def _openllm_bank(n_models: int = 450) -> tuple[Bank, ResponseMatrix]:
     data = load("openllm1_core", Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data")
     order = np.random.default_rng(0).permutation(data.responses.n_models)
     past, new = np.sort(order[:n_models]), np.sort(order[450:600])
-    return build_bank(data.responses.take(models=past), data.spec), data.responses.take(models=new)
+    return calibrate(data.responses.take(models=past), data.spec), data.responses.take(models=new)
 
 
 def _openllm() -> Results:
@@ -162,7 +162,7 @@ def _dimensions() -> Results:
 def _sessions() -> Results:
     responses = ib.load_builtin("classifiers")
     past, new = responses.take(models=np.arange(0, 180)), responses.take(models=np.arange(180, 195))
-    bank = ib.build_bank(past, ib.calibrations.Variational("mirt", n_dims=2))
+    bank = ib.calibrate(past, ib.calibrations.Variational("mirt", n_dims=2))
     for criterion in ("v-optimal", "d-optimal"):
         found = ib.replay(bank, new, ib.SessionSpec(criterion, budget=ib.Budget(n_items=30)))
         yield f"items by {criterion}", [f"{row['model_id']}: {row['item_id']}" for row in found.asked.rows(named=True)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -63,7 +63,7 @@ def _lines(data: str) -> list[str]:
     for seed in range(FIRST_SEED, FIRST_SEED + n_splits):
         order = np.random.default_rng(seed).permutation(responses.n_models)
         past, new = (responses.take(models=np.sort(part)) for part in np.split(order[: n_past + n_new], [n_past]))
-        bank = build_bank(past, rng=0)
+        bank = calibrate(past, rng=0)
         for n_items in SIZES:
             found[n_items].append(_of_split(bank, new, select(bank, n_items, rng=0)))
     return [line for n_items in SIZES for line in _bands(data, n_items, np.concatenate(found[n_items]))]

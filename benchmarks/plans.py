@@ -61,7 +61,7 @@ def _rows(name: str, responses: ResponseMatrix) -> Iterator[str]:
 
 def _of_split(responses: ResponseMatrix, new: IntArray) -> list[tuple[float, float, float]]:
     """Planned half-width, mean one of estimates, and share of pairs that would be significant, for each size."""
-    bank = ib.build_bank(responses.take(models=np.setdiff1d(np.arange(responses.n_models), new)))
+    bank = ib.calibrate(responses.take(models=np.setdiff1d(np.arange(responses.n_models), new)))
     others = responses.take(models=np.sort(new)[:: max(1, new.size // MOST_NEW)])
     truth = bank.targets.with_overall(bank.targets.scenario_means(others.responses, missing=True))[:, -1]
     result = []

@@ -28,7 +28,7 @@ def main() -> None:
     order = np.random.default_rng(SEED).permutation(data.responses.n_models)
     n_new = data.responses.n_models // 4
     new, past = data.responses.take(models=order[:n_new]), data.responses.take(models=order[n_new:])
-    bank = ib.build_bank(past, data.spec)
+    bank = ib.calibrate(past, data.spec)
     truth = ib.estimate(bank, new, method="mean", interval="model-based").column("overall")
     panels = [
         panel("random sampling", bank, new, truth, selector="stratified", method="mean"),

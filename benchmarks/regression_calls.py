@@ -37,25 +37,25 @@ class Calls:
     def calibrate_2pl(self) -> None:
         """Calibrate one ability by the default method."""
         calibrations = self.ib.calibrations
-        calibrations.calibrate(self.past, calibrations.Variational())
+        calibrations.fit_item_model(self.past, calibrations.Variational())
 
     def calibrate_5_dimensions(self) -> None:
         """Calibrate five abilities."""
         calibrations = self.ib.calibrations
-        calibrations.calibrate(self.past, calibrations.Variational("mirt", n_dims=5))
+        calibrations.fit_item_model(self.past, calibrations.Variational("mirt", n_dims=5))
 
     def calibrate_marginal_ml(self) -> None:
         """Calibrate one ability by marginal maximum likelihood."""
         calibrations = self.ib.calibrations
-        calibrations.calibrate(self.past, calibrations.MarginalML())
+        calibrations.fit_item_model(self.past, calibrations.MarginalML())
 
-    def build_bank(self) -> None:
+    def calibrate(self) -> None:
         """Make a bank."""
-        self.bank = self.ib.build_bank(self.past, "variational")
+        self.bank = self.ib.calibrate(self.past, "variational")
 
     def save_and_load(self) -> None:
         """Write the bank and read it."""
-        self.ib.save_bank(self.bank, self.folder / "bank")
+        self.bank.save(self.folder / "bank")
         self.bank = self.ib.load_bank(self.folder / "bank")
 
     def select(self) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.accuracy.data_sets import load
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.errors import ItembankWarning
@@ -78,8 +78,8 @@ def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[
     past = responses.take(models=train)
     n_dims = choose_n_dims(past).n_dims
     spec = Variational("mirt" if n_dims > 1 else "2pl", n_dims=n_dims)
-    bank = build_bank(past, spec)
-    by_task = build_bank(past, replace(spec, by_task=True))
+    bank = calibrate(past, spec)
+    by_task = calibrate(past, replace(spec, by_task=True))
     tested = responses.take(models=new)
     truth = bank.targets.with_overall(bank.targets.scenario_means(tested.responses, missing=True))[:, -1]
     for n in SIZES:

@@ -93,7 +93,7 @@ def _sessions(folder: Path) -> Iterator[Waited]:
 def _large_bank(folder: Path) -> Iterator[Waited]:
     """Choose items of a bank of 28,000 and estimate a model's score from them, each once and once again."""
     bank = _bank_of_known_parameters()
-    ib.save_bank(bank, folder / "large")
+    bank.save(folder / "large")
     for name, goal in (("first", None), ("second", 3.0)):
         wanted = ("-n", "100", "-o", f"{name}.json")
         yield _timed(f"select of 400 x 28,000, {name}", goal, folder, "select", "large", *wanted)

@@ -81,7 +81,7 @@ def _rows(name: str, responses: ResponseMatrix, truth: FloatArray | None) -> Ite
 
 def _of_split(responses: ResponseMatrix, new: IntArray, truth: FloatArray | None) -> list[tuple[float, ...]]:
     """Planned half-width, mean one of estimates, mean square of errors, floor and variance of chance of each split."""
-    bank = ib.build_bank(responses.take(models=np.setdiff1d(np.arange(responses.n_models), new)))
+    bank = ib.calibrate(responses.take(models=np.setdiff1d(np.arange(responses.n_models), new)))
     others, result = responses.take(models=np.sort(new)), []
     correct = np.rint(others.responses * ATTEMPTS).astype(int)
     chance = np.mean(others.responses * (1.0 - others.responses)) * ATTEMPTS / (ATTEMPTS - 1)

@@ -57,11 +57,11 @@ def one_entry_each(_app: Any, _what: str, _name: str, _object: Any, _options: An
     lines[:] = split
 
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./benchmarks/[^)#]+)(?:#[^)]*)?\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./(?:benchmarks|contributing)/[^)#]+)(?:#[^)]*)?\)")
 
 
 def files_outside(_app: Any, _name: str, source: list[str]) -> None:
-    """Link pages outside of the book, such as tables of results, as files to look at."""
+    """Link pages outside of the book, as tables of results and pages for contributors, as files to look at."""
     source[0] = OUTSIDE.sub(lambda found: f"{{download}}`{' '.join(found[1].split())} <{found[2]}>`", source[0])
 
 

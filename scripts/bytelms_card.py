@@ -1,4 +1,4 @@
-"""Print the tables of the data card of `bytelms` (docs/bytelms.md) from the built-in files.
+"""Print tables of the built-in data `bytelms`: sizes, tasks, mixtures and samples.
 
 .venv/bin/python scripts/bytelms_card.py
 """

@@ -62,7 +62,7 @@ def main() -> None:
         recipe, (responses, changed) = read_recipe(place / BESIDE_BANK), read(data / folder)
         bank = ready_bank(recipe, responses, excluded=changed)
         with replacing_folder(place) as new:
-            ib.save_bank(bank, new)
+            bank.save(new)
             (new / BESIDE_BANK).write_bytes((place / BESIDE_BANK).read_bytes())
         print(name, bank, sep="\n")
 

@@ -1,4 +1,4 @@
-"""Put into tutorials and asked-in-public.md what their blocks print: ``python scripts/make_tutorials.py [PAGES]``.
+"""Put what their blocks print into tutorials and python.md: ``python scripts/make_tutorials.py [PAGES]``.
 
 Every block runs, in about three CPU-minutes; tests compare the pages with what is printed. The pages on runs and gates
 need the harnesses, which ``make test-harnesses`` installs in .venv-harnesses, and take three more.
@@ -19,7 +19,7 @@ from tests.docs.blocks import run_page  # noqa: E402
 
 def main() -> None:
     docs = REPOSITORY / "docs"
-    every = [*sorted(docs.glob("tutorial-*.md")), docs / "asked-in-public.md"]
+    every = [*sorted(docs.glob("tutorial-*.md")), docs / "python.md"]
     pages = [Path(name).resolve() for name in sys.argv[1:]] or every
     for page in pages:
         if page.stem in {"tutorial-run", "tutorial-gate"} and importlib.util.find_spec("lm_eval") is None:

@@ -27,8 +27,6 @@ MOST_BYTES = 4_000_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/readers/builtin_files/bytelms_choices.xz")
-NEED_CHECKOUT = {"classifiers.md"}
-"""Pages that say that they need data which the wheel leaves out."""
 UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/readers/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 
@@ -135,8 +133,7 @@ def commands() -> list[list[str]]:
 def pages() -> list[Path]:
     """Pages of the documentation whose Python runs without private data; tutorials have a script of their own."""
     found = sorted((ROOT / "docs").glob("*.md"))
-    fit = [page for page in found if page.name not in NEED_CHECKOUT and not page.stem.startswith("tutorial-")]
-    return [page for page in fit if blocks("python", page)]
+    return [page for page in found if not page.stem.startswith("tutorial-") and blocks("python", page)]
 
 
 def blocks(language: str, page: Path = ROOT / "README.md") -> list[str]:

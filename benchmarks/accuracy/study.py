@@ -11,7 +11,7 @@ import polars as pl
 from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import Split, splits
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import GPIRT, PIRT, EstimationSpec, Weighted
@@ -58,7 +58,7 @@ def estimates_of(data_set: DataSet, kind: str, split: Split, n_draws: int) -> pl
 
 def _bank(data_set: DataSet, split: Split) -> Bank:
     started = time.process_time()
-    bank = build_bank(data_set.responses.take(models=split.train), data_set.spec)
+    bank = calibrate(data_set.responses.take(models=split.train), data_set.spec)
     print(
         f"  {split.train.size} models x {bank.n_items} items, {bank.calibration.n_dims} dims: "
         f"{time.process_time() - started:.1f} CPU-s, bias {np.round(100 * bank.item_model_bias, 1)} points",

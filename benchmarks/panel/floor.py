@@ -19,7 +19,7 @@ from benchmarks.panel.studies import STUDIES, panel_study
 from benchmarks.panel.table import NAMES
 from itembank.bank.banks import Bank
 from itembank.bank.norms import bank_factor_model
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.estimation.regressions import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.select import select
@@ -43,7 +43,7 @@ def main() -> None:
     for name in STUDIES:
         spec = panel_study(name)
         responses = load_data(spec.data)
-        bank = build_bank(responses)
+        bank = calibrate(responses)
         errors = {n_items: sampling_errors(bank, n_items, N_DRAWS) for n_items in spec.n_items}
         for split in spec.splits:
             tests = times_tested(make_folds(split, responses.models, spec.repeats, spec.seed), bank.n_models)

@@ -19,7 +19,7 @@ import polars as pl
 
 from benchmarks.kept_parts import kept_folder, run_parts
 from benchmarks.panel.table import NAMES
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.own_means import own_means
@@ -141,7 +141,7 @@ def estimates_of(
     band, number = split
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
-        bank = build_bank(responses.take(models=past))
+        bank = calibrate(responses.take(models=past))
         models = responses.take(models=new, items=responses.item_indices(bank.item_ids))
         truth = bank.targets.with_overall(bank.targets.scenario_means(models.responses))
         rows = []

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.published_simulation.measures import Found
 from benchmarks.published_simulation.reference import fit_reference
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, JointMAP, MarginalML, Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
@@ -45,7 +45,7 @@ def fit(
     spec = SPECS[way](item_model, family=family, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
-        calibration = calibrate(ResponseMatrix.create(responses, n_trials=n_trials), spec)
+        calibration = fit_item_model(ResponseMatrix.create(responses, n_trials=n_trials), spec)
     parameters = calibration.parameters
     precision = np.nan if parameters.precision is None else float(np.mean(parameters.precision))
     if item_model == "1pl":  # the logit is theta - b, whatever the slope on standardised abilities

@@ -21,14 +21,14 @@ R_SCRIPT = Path(__file__).with_name("fit_mirt.R")
 
 def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
     """Calibrate by itembank's default method, with standard errors."""
-    from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
     from itembank.calibration.calibration_specs import Variational  # noqa: PLC0415
+    from itembank.calibration.fit_item_model import fit_item_model  # noqa: PLC0415
     from itembank.irt.bernoulli import probability  # noqa: PLC0415
     from itembank.responses.responses import ResponseMatrix  # noqa: PLC0415
 
     matrix = ResponseMatrix.create(responses)
     spec = Variational() if n_dims == 1 else Variational("mirt", n_dims=n_dims)
-    found = calibrate(matrix, spec)
+    found = fit_item_model(matrix, spec)
     if not (found.converged and np.isfinite(found.standard_errors).all()):
         raise RuntimeError(f"itembank: {found.message}")
     return found.abilities, probability(found.parameters, found.abilities)
@@ -36,12 +36,12 @@ def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
 
 def fit_itembank_mml(responses: np.ndarray, n_dims: int) -> Fitted:  # noqa: ARG001 (one dimension)
     """Calibrate by itembank's marginal maximum likelihood."""
-    from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
     from itembank.calibration.calibration_specs import MarginalML  # noqa: PLC0415
+    from itembank.calibration.fit_item_model import fit_item_model  # noqa: PLC0415
     from itembank.irt.bernoulli import probability  # noqa: PLC0415
     from itembank.responses.responses import ResponseMatrix  # noqa: PLC0415
 
-    found = calibrate(ResponseMatrix.create(responses), MarginalML())
+    found = fit_item_model(ResponseMatrix.create(responses), MarginalML())
     return found.abilities, probability(found.parameters, found.abilities)
 
 

@@ -17,8 +17,8 @@ from benchmarks.rivals import floors
 from benchmarks.rivals.fit_one import cpu_seconds, peak_megabytes
 from benchmarks.rivals.fits import Row
 from benchmarks.speed_commands import ONE_THREAD
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.variational.blocks import Blocks, UncopiedBlocks
 from itembank.responses.responses import ResponseMatrix
 
@@ -76,7 +76,7 @@ def measure(n_models: int, n_items: int, n_dims: int) -> Row:
     matrix = ResponseMatrix.create(responses)
     passed = count_passes()
     started, wall = cpu_seconds(), time.perf_counter()
-    found = calibrate(matrix, Variational() if n_dims == 1 else Variational("mirt", n_dims=n_dims))
+    found = fit_item_model(matrix, Variational() if n_dims == 1 else Variational("mirt", n_dims=n_dims))
     return {
         "n_models": n_models, "n_items": n_items, "n_dims": n_dims,
         "cpu_seconds": cpu_seconds() - started, "wall_seconds": time.perf_counter() - wall,

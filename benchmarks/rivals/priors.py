@@ -21,8 +21,8 @@ from scipy.special import expit
 from benchmarks.accuracy.data_sets import load
 from benchmarks.problems import MASKED_SHARE, held_out_log_likelihood, simulate
 from itembank.bank.banks import Calibration
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, ItemPrior, MarginalML, Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 
@@ -211,7 +211,7 @@ def rows(problem: Hidden) -> Iterator[tuple[str, float]]:
         "itembank mml, log slopes": MarginalML(prior=ItemPrior()),
     }
     for name, spec in specs.items():
-        found = calibrate(ResponseMatrix.create(responses), spec)
+        found = fit_item_model(ResponseMatrix.create(responses), spec)
         yield name, judged(probability(found.parameters, found.abilities))
         if isinstance(spec, Variational):
             yield f"{name}, averaged over the posterior", judged(averaged_chances(found))

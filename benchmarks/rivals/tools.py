@@ -36,8 +36,8 @@ class Tool:
 
 
 TOOLS = (
-    Tool("itembank", "itembank.calibration.calibrate", "itembank", "fit_itembank", None, is_ours=True),
-    Tool("itembank mml", "itembank.calibration.calibrate", "itembank", "fit_itembank_mml", 1, is_ours=True),
+    Tool("itembank", "itembank.calibration.fit_item_model", "itembank", "fit_itembank", None, is_ours=True),
+    Tool("itembank mml", "itembank.calibration.fit_item_model", "itembank", "fit_itembank_mml", 1, is_ours=True),
     Tool("PyPI mirt", "mirt", "mirt", "fit_pypi_mirt", None),
     Tool("theta-irt", "theta", "theta-irt", "fit_theta_irt"),
     Tool("torch_measure jml", "torch_measure.models", "torch-measure", "fit_torch_measure_jml", None),

@@ -13,7 +13,7 @@ def test_items_of_the_mid_range_are_chosen_by_name():
     answers = rng.random((60, 50)) < 1.0 / (1.0 + np.exp(difficulty - ability))
     rows = [(f"m{i}", f"q{j:02}", float(answers[i, j])) for i in range(60) for j in range(50)]
     responses = ib.responses_from_frame(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
-    bank = ib.build_bank(responses)
+    bank = ib.calibrate(responses)
     chosen = ib.select(bank, 10, method="mid-range", rng=0)
     shares = answers.mean(axis=0)[[int(item[1:]) for item in chosen.item_ids]]
     assert ((shares >= 0.3) & (shares <= 0.7)).all()

@@ -6,21 +6,26 @@ Names load on first use, so that ``import itembank`` stays light. `__init__.pyi`
 below.
 """
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import lazy_loader
 
-from itembank import page_pieces as _page_pieces
+from itembank import above as _above
 
 
-def _pieces_of(result: object) -> str | None:
-    """Return the beginning of a result's page: results lie below pages, so that the way there begins here."""
-    from itembank.pages.shown import pieces_of  # noqa: PLC0415 (heavy)
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module that is loaded when it is called first."""
 
-    return pieces_of(result)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return getattr(import_module(f"itembank.{module}"), name)(*arguments, **named)
+
+    return call
 
 
-_page_pieces.pieces_of = _pieces_of
+_above.pieces_of, _above.chart_of = (_later("pages.shown", name) for name in ("pieces_of", "chart_of"))
+_above.save_bank = _later("bank.bank_files", "save_bank")
 _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
@@ -33,6 +38,36 @@ def __getattr__(name: str) -> Any:
     try:
         return _attribute(name)
     except AttributeError:
-        from itembank.errors import did_you_mean  # noqa: PLC0415 (only a name that is not here needs it)
+        raise AttributeError(f"itembank has no {name!r}.{_advice(name)}") from None
 
-        raise AttributeError(f"itembank has no {name!r}.{did_you_mean(name, __all__)}") from None
+
+_INSTEAD = {
+    **dict.fromkeys(("read", "read_csv", "load_responses", "import_", "import_results"), "ib.read_responses(paths)"),
+    **dict.fromkeys(("build_bank", "fit", "calibrate_bank", "make_bank"), "ib.calibrate(responses)"),
+    **dict.fromkeys(("score", "evaluate", "predict"), "ib.estimate(bank, responses)"),
+    **dict.fromkeys(("load", "open"), "ib.load_bank(path)"),
+    **dict.fromkeys(("save", "save_bank"), "bank.save(path)"),
+    **dict.fromkeys(("from_pandas", "from_polars", "from_frame"), "ib.responses_from_frame(table)"),
+    "audit": "ib.check(bank)",
+    "sample": "ib.select(bank, n_items)",
+    "plot": "result.plot()",
+    "session": "ib.start_session(bank, path)",
+    "sample_data": "ib.load_builtin(name)",
+    "run": "ib.harnesses.lm_eval.Runner, or the command itembank run in a shell",
+}
+"""What to write for names that people try first."""
+
+
+def _advice(name: str) -> str:
+    """Say what is to be written for a name that is not here."""
+    from itembank.errors import did_you_mean  # noqa: PLC0415 (only a name that is not here needs it)
+
+    if name in _INSTEAD:
+        return f" Write {_INSTEAD[name]}."
+    spaces = {} if name.startswith("_") else {one: getattr(_attribute(one), "__all__", ()) for one in _SPACES}
+    place = next((space for space, names in spaces.items() if name in names), "")
+    return f" Write ib.{place}.{name}." if place else did_you_mean(name, __all__)
+
+
+_SPACES = ("banks", "calibrations", "criteria", "diagnostics", "estimators", "plots", "publishing", "selectors")
+"""Packages in which a name is looked for that is not here."""

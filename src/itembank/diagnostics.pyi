@@ -1,5 +1,7 @@
 from .auditing.bank_check import BankCheck as BankCheck
 from .auditing.bank_check import check_bank as check_bank
+from .auditing.check import Checks as Checks
+from .auditing.check import check_models as check_models
 from .auditing.differential_items import DifferentialItems as DifferentialItems
 from .auditing.differential_items import differential_items as differential_items
 from .auditing.duplicates import Duplicates as Duplicates
@@ -12,3 +14,4 @@ from .auditing.outlook import Outlook as Outlook
 from .auditing.outlook import outlook as outlook
 from .auditing.person_fit import FitCheck as FitCheck
 from .auditing.person_fit import check_fit as check_fit
+from .publishing.info import Info as Info

@@ -166,7 +166,8 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
         @functools.wraps(function)
         def call(*arguments: Given.args, **named: Given.kwargs) -> Result:
             for wrong in meant.keys() & named.keys():
-                raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}=...")
+                value = "=..." if meant[wrong].isidentifier() else "."
+                raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}{value}")
             return function(*arguments, **named)
 
         return call

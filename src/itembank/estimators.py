@@ -13,6 +13,7 @@ from itembank.estimation.estimator_specs import (
     TaskMeanEB,
     Weighted,
 )
+from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.ability_specs import ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood, WeightedLikelihood
 from itembank.responses.targets import ScoreTarget, ScoreTargets, mean_win_rate
 
@@ -34,5 +35,6 @@ __all__ = [
     "Weighted",
     "WeightedLikelihood",
     "design_based_estimates",
+    "estimate_abilities",
     "mean_win_rate",
 ]

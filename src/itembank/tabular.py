@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from itembank import page_pieces
+from itembank import above
 from itembank.errors import MissingDependencyError, missing_package, shown, visible
 from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines
 
@@ -17,8 +17,21 @@ if TYPE_CHECKING:
 
 MOST_LINES, WIDTH = 20, 100
 """Of what a console shows of an object."""
-EXPLANATION = "explanation"
-"""Field of an object that says in sentences how it came about."""
+SENTENCE = "sentence"
+"""Attribute of an object that says in a line or two what it is, in the place of its type and fields."""
+VERBS = ("calibrate", "check", "compare", "estimate", "gate", "info", "plan", "report", "select", "show")
+"""Functions of the package that people look for among the methods of what these take."""
+INSTEAD = {
+    **dict.fromkeys(("save", "to_html"), "ib.report(result, 'page.html')"),
+    **dict.fromkeys(("to_csv", "write_csv"), "to_polars().write_csv(path)"),
+    **dict.fromkeys(("to_parquet", "write_parquet"), "to_polars().write_parquet(path)"),
+    **dict.fromkeys(("df", "to_frame", "to_df", "to_dataframe"), "to_polars() or to_pandas()"),
+    "ids": "item_ids or model_ids",
+    "to_json": "to_dict() and rows()",
+    "overall": "result['overall']",
+    "summary": "print(result)",
+}
+"""What to write for methods of other libraries that people try first."""
 TELLING = ("notes", "verdicts", "cautions", "hints")
 """Attributes of results, in the order that they are said: notes, or texts."""
 
@@ -91,24 +104,53 @@ def records(table: "pl.DataFrame") -> tuple[SimpleNamespace, ...]:
     return tuple(SimpleNamespace(**row) for row in table.iter_rows(named=True))
 
 
-class Compact:
-    """A dataclass whose arrays are shown by their shape."""
+class Pictured:
+    """What has a page, or could have one."""
+
+    __slots__ = ()
+
+    def plot(self) -> Any:
+        """Return the first figure of the page: a notebook shows it, ``save("file.png")`` writes it.
+
+        Raises
+        ------
+        ParameterError
+            Without one; the message says what there is instead.
+        """
+        return above.chart_of(self)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is to be written for an attribute that is not here."""
+            kind = type(self).__name__
+            instead = INSTEAD.get(name, "")
+            if name in VERBS:
+                instead = f"ib.{name}({kind.lower()}, ...): verbs are functions"
+            advice = f". Write {instead}" if instead else ""
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}{advice}", name=name, obj=self)
+
+
+class Compact(Pictured):
+    """A dataclass that a console shows by a `sentence`, or else by its fields, with the shapes of arrays."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Say in a line what each field holds, and then all of the explanation that goes with it."""
+        """Say what it is."""
+        sentence = getattr(self, SENTENCE, "")
+        if sentence:
+            return "\n".join(_wrapped(sentence))
         names = [one.name for one in fields(self) if one.repr]  # type: ignore[arg-type]
-        lines = [f"  {name}: {_said(getattr(self, name))}" for name in names if name != EXPLANATION]
-        said = visible(str(getattr(self, EXPLANATION, "")))
-        return "\n".join([*_few([type(self).__name__, *lines]), *title_lines(said, WIDTH)])
+        lines = [f"  {name}: {_said(getattr(self, name))}" for name in names]
+        return "\n".join(_few([type(self).__name__, *lines]))
 
     def _repr_html_(self) -> str:
         """Show in a notebook how the page begins, for what has one, or the same."""
         return _pieces(self) or f"<pre>{html.escape(repr(self))}</pre>"
 
 
-class Tabular:
+class Tabular(Pictured):
     """A result: a header of facts, and a table whose columns are keys of `itembank.output_keys`.
 
     A class names its `header` and has a `table`, or gives `rows` that are not all alike. Records, JSON, CSV, data
@@ -133,6 +175,10 @@ class Tabular:
         found: list[dict[str, Any]] = self.table.to_dicts()
         return found
 
+    def main_rows(self) -> list[dict[str, Any]]:
+        """Return the records that a console shows."""
+        return self.rows()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the facts, all but the rows, as JSON has them."""
         names = [(key, attribute or key) for key, _, attribute in (one.partition("=") for one in self.header)]
@@ -153,26 +199,26 @@ class Tabular:
         MissingDependencyError
             Without pandas.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415 (optional)
-        except ImportError as error:
-            raise missing_package("a pandas table needs pandas", "pandas", error) from error
-        return pd.DataFrame(self.rows())
+        return pandas_table(self.rows())
 
     def __repr__(self) -> str:
-        """Show the first records as a table."""
-        rows = self.rows()
-        every = column_names(rows)
-        names = [one for one in every if not self.main_columns or one in self.main_columns]
-        title = f"{type(self).__name__} of {len(rows)} {'row' if len(rows) == 1 else 'rows'}{self._in_points(names)}"
+        """Say what it is, if it has a `sentence`, and show the first records as a table."""
+        rows = self.main_rows()
+        names = [one for one in column_names(rows) if not self.main_columns or one in self.main_columns]
         said = [line for one in self._told() for line in title_lines(one, WIDTH)]
+        first, is_single = _wrapped(getattr(self, SENTENCE, "")), len(rows) == 1
+        title, word = f"{type(self).__name__} of {len(rows)} {'row' if is_single else 'rows'}", ""
+        title += self._in_points(names)
+        if first:
+            has = has_points(names, self.schema)
+            title, word = ("", " points" * has) if is_single or not has else ("Scores in points", "")
         if not rows:
-            return "\n".join([title, *said])
-        made = columns_of(rows[: MOST_LINES - 4], names, schema=self.schema)
+            return "\n".join([*(first or [title]), *said])
+        made = columns_of(rows[: MOST_LINES - 4], names, schema=self.schema, word=word)
         lines, left_out = table_lines(made, WIDTH, [one.name for one in made[:0:-1]])
         title += f"; not shown: {', '.join(map(visible, left_out))}" if left_out else ""
-        most = max(MOST_LINES - len(said), 8)  # a table has some lines, however much is said below it
-        return "\n".join([*_few([title, *lines], most), *said])
+        most = max(MOST_LINES - len(said) - len(first), 8)  # a table has some lines, however much is said around it
+        return "\n".join([*first, *_few([*filter(None, [title.removeprefix("; ")]), *lines], most), *said])
 
     def _repr_html_(self) -> str:
         """Show a result in a notebook as its page begins, or its first records as a table; everything is escaped."""
@@ -203,10 +249,24 @@ class Tabular:
         return "; scores in points" if has_points(names, self.schema) else ""
 
 
+def pandas_table(rows: "Sequence[Mapping[str, Any]] | Mapping[str, Any]") -> "pd.DataFrame":
+    """Make a pandas table of records, or of columns."""
+    try:
+        import pandas as pd  # noqa: PLC0415 (optional)
+    except ImportError as error:
+        raise missing_package("a pandas table needs pandas", "pandas", error) from error
+    return pd.DataFrame(rows)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Break each line of a text between words, as a console has room."""
+    return [line for part in text.split("\n") for line in title_lines(visible(part), WIDTH)]
+
+
 def _pieces(result: Any) -> str | None:
     """Return the beginning of a result's page, where it has one and the extra 'report' is installed."""
     try:
-        return page_pieces.pieces_of(result)
+        return above.pieces_of(result)
     except MissingDependencyError:
         return None
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.bank.banks import Bank, Calibration
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.irt.family_names import Family
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -58,7 +58,7 @@ def fit_items(name: str, responses: ResponseMatrix, columns: IntArray, spec: Cal
     """Fit the item model of the items at `columns`, leaving out items and models without responses."""
     part = responses.take(items=columns)
     rows, has_item = np.flatnonzero(part.observed.any(axis=1)), part.observed.any(axis=0)
-    calibration = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec)
+    calibration = fit_item_model(part.take(models=rows, items=np.flatnonzero(has_item)), spec)
     theta, errors = np.full(responses.n_models, np.nan), np.full(responses.n_models, np.nan)
     theta[rows] = calibration.abilities[:, 0]
     errors[rows] = np.sqrt(calibration.ability_covariance[:, 0, 0])

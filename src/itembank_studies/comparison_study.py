@@ -16,7 +16,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import known_units, response_costs
 from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.dimensions import with_suitable_dims
 from itembank.errors import DataError, DataWarning, ItembankWarning, ParameterError, shown, warn
 from itembank.estimation.estimate import estimate
@@ -164,7 +164,7 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
     else:
         calibration = choice.spec(int(choice.n_dims))
     seed = int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
-    bank = build_bank(known, calibration, within=choice.within, across=choice.across, rng=seed)
+    bank = calibrate(known, calibration, within=choice.within, across=choice.across, rng=seed)
     seconds = time.process_time() - started
     new = responses.take(models=fold.test, items=responses.item_indices(bank.item_ids))
     check_no_leak(bank, new)

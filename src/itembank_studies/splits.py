@@ -10,7 +10,7 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import KnownScores
-from itembank.calibration.calibrate import MINIMUM_MODELS
+from itembank.calibration.fit_item_model import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from itembank.auditing.bank_check import BankCheck, check_bank, judged
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.asked import Asked
@@ -28,7 +28,7 @@ def everyone():
 
 @pytest.fixture(scope="module")
 def bank(everyone):
-    return build_bank(everyone.take(models=np.arange(20)), JointMAP())
+    return calibrate(everyone.take(models=np.arange(20)), JointMAP())
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_of_one_scenario_the_overall_score_is_checked_once():
     chance = 1.0 / (1.0 + np.exp(np.linspace(-2.0, 2.0, 40) - np.linspace(-1.5, 1.5, 26)[:, None]))
     everyone = ResponseMatrix.create((np.random.default_rng(3).random((26, 40)) < chance).astype(float))
     bank, new = (
-        build_bank(everyone.take(models=np.arange(4, 26)), JointMAP(n_dims=1)),
+        calibrate(everyone.take(models=np.arange(4, 26)), JointMAP(n_dims=1)),
         everyone.take(models=np.arange(4)),
     )
     rows = check_bank(bank, new, sizes=[12]).rows()

@@ -7,7 +7,7 @@ import pytest
 
 from itembank.auditing.outlook import MODELS, outlook
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
@@ -28,7 +28,7 @@ def simulated():
     p = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
     responses = (rng.random(p.shape) < p).astype(float)
     responses[:, :7] = 0.0
-    return build_bank(ResponseMatrix.create(responses), Variational(n_dims=1)), theta, difficulty, slope
+    return calibrate(ResponseMatrix.create(responses), Variational(n_dims=1)), theta, difficulty, slope
 
 
 def test_shares_are_those_of_the_truth_at_the_abilities_of_past_models(simulated):

@@ -60,8 +60,8 @@ def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, p
     assert compared.rows() == ib.compare(bank, new_models, selection=selection, method="paired").rows()
     assert ib.select(places / "bank", 12, method="stratified", rng=0).item_ids == selection.item_ids
     np.testing.assert_array_equal(
-        ib.estimate_abilities(places / "bank", places / "new.parquet").theta,
-        ib.estimate_abilities(bank, new_models).theta,
+        ib.estimators.estimate_abilities(places / "bank", places / "new.parquet").theta,
+        ib.estimators.estimate_abilities(bank, new_models).theta,
     )
     assert ib.prepare_sessions(str(places / "bank"), ib.SessionSpec(interval="model-based")).bank_id == bank.bank_id
 

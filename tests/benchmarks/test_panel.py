@@ -131,7 +131,7 @@ def test_wilson_intervals_are_those_of_the_textbook():
 
 @pytest.fixture(scope="module")
 def bank():
-    return ib.build_bank(RESPONSES, "map")
+    return ib.calibrate(RESPONSES, "map")
 
 
 def test_random_sampling_errs_as_much_as_the_formula_of_simple_random_sampling_says(bank):

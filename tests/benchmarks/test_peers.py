@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 
 def test_fluids_rule_asks_the_item_of_most_information_at_the_mode_so_far():
     responses = make_responses(n_scenarios=1)
-    bank = ib.build_bank(responses, ib.calibrations.JointMAP(n_dims=1))
+    bank = ib.calibrate(responses, ib.calibrations.JointMAP(n_dims=1))
     chance, slopes = probability(bank.parameters, ABILITIES[:, None]), bank.parameters.loadings[:, 0]
     asked, mode = [], np.argmin(np.abs(ABILITIES))
     for _ in range(5):

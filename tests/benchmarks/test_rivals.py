@@ -12,7 +12,7 @@ from benchmarks.rivals import adapters, fit_one, fits, floors, growth, priors
 from benchmarks.rivals.fits import Runner, Shape
 from benchmarks.rivals.priors import PRIORS, JointPrior, averaged_chances, joint_map, loss_and_gradient
 from benchmarks.rivals.tools import TOOLS, tool_named
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.variational.blocks import Blocks, UncopiedBlocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.responses.responses import ResponseMatrix
@@ -167,7 +167,7 @@ def test_the_maximum_is_one_and_recovers_the_truth():
 
 def test_averaged_probabilities_are_those_of_draws_from_the_posterior():
     rng = np.random.default_rng(2)
-    found = calibrate(ResponseMatrix.create(simulate(30, 12, 1).hidden), "variational")
+    found = fit_item_model(ResponseMatrix.create(simulate(30, 12, 1).hidden), "variational")
     items = np.column_stack([found.parameters.loadings, found.parameters.intercept])
     chances = np.zeros((30, 12))
     n_draws = 2_000

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.auditing.item_audit import audit_items
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.comparison.compare import compare
 from itembank.estimation.estimate import estimate
 from itembank.gating.gate_spec import GateSpec
@@ -83,7 +83,7 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
             "size_b": [float(1 + k) for k in range(n_models)],
         }
     )
-    return build_bank(ResponseMatrix.create(right.astype(float), models=models, items=items))
+    return calibrate(ResponseMatrix.create(right.astype(float), models=models, items=items))
 
 
 def bank() -> Page:

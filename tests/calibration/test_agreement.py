@@ -4,9 +4,9 @@ from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from itembank.calibration.agreement import Agreement, agreement_beyond
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational, has_family
 from itembank.calibration.dimensions import choose_n_dims
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import Fit, FitData
 from itembank.errors import ConvergenceWarning, DataWarning
 from itembank.estimation.folds import spec_of
@@ -77,7 +77,7 @@ def test_what_the_fit_has_taken_from_the_pairs_is_given_back():
 
 @pytest.mark.parametrize("spec", [Variational(), JointMAP(), MarginalML()])
 def test_independent_attempts_stay_binomial(spec):
-    found = [calibrate(answers(n_trials=n, seed=seed, correlation=0.0), spec) for n, seed in ((2, 1), (40, 2))]
+    found = [fit_item_model(answers(n_trials=n, seed=seed, correlation=0.0), spec) for n, seed in ((2, 1), (40, 2))]
     assert {one.parameters.family for one in found} == {"binomial"}
 
 
@@ -85,7 +85,7 @@ def test_independent_attempts_stay_binomial(spec):
 def test_agreeing_attempts_are_taken_for_what_they_are(correlation):
     responses = answers(40, 60, n_trials=20, correlation=correlation)
     with pytest.warns(DataWarning, match=AGREE) as warned:
-        found = calibrate(responses)
+        found = fit_item_model(responses)
     assert len(warned) == 1
     said = float(str(warned[0].message).split("correlation ")[1].split(")")[0])
     assert said == pytest.approx(correlation, abs=0.06)
@@ -96,9 +96,9 @@ def test_agreeing_attempts_are_taken_for_what_they_are(correlation):
 
 
 def test_identical_attempts_say_what_one_of_them_says():
-    single = calibrate(answers(n_trials=1))
+    single = fit_item_model(answers(n_trials=1))
     with pytest.warns(DataWarning, match=AGREE):
-        repeated = calibrate(answers(n_trials=100))
+        repeated = fit_item_model(answers(n_trials=100))
     np.testing.assert_allclose(repeated.parameters.loadings, single.parameters.loadings, atol=0.15)
     np.testing.assert_allclose(repeated.abilities, single.abilities, atol=0.1)
     np.testing.assert_allclose(repeated.standard_errors, single.standard_errors, rtol=0.1)
@@ -108,7 +108,7 @@ def test_identical_attempts_say_what_one_of_them_says():
 def test_slopes_stay_bounded_where_binomial_is_asked_for(n_trials):
     """A penalty of 0.01 a^2 / 2 for each slope a against a likelihood of at most log 2 for each of all trials."""
     with pytest.warns() as warned:
-        found = calibrate(answers(n_trials=n_trials), Variational(family="binomial", single_precision=False))
+        found = fit_item_model(answers(n_trials=n_trials), Variational(family="binomial", single_precision=False))
     texts = {
         kind: " ".join(str(one.message) for one in warned if one.category is kind)
         for kind in (DataWarning, ConvergenceWarning)
@@ -127,7 +127,7 @@ def test_slopes_stay_bounded_where_binomial_is_asked_for(n_trials):
 def test_a_method_without_the_family_says_which_has_it(spec):
     assert not has_family(spec, "beta-binomial")
     with pytest.warns(DataWarning, match="which the variational method has"):
-        assert calibrate(answers(n_trials=8), spec).parameters.family == "binomial"
+        assert fit_item_model(answers(n_trials=8), spec).parameters.family == "binomial"
 
 
 def test_dimensions_are_chosen_of_agreeing_attempts_without_a_word():

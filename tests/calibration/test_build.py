@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from itembank.bank.banks import bank_fingerprint
-from itembank.calibration.build import CALIBRATION_FRACTION, build_bank
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.build import CALIBRATION_FRACTION, calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import ParameterError
 from itembank.responses.responses import ResponseMatrix
@@ -19,11 +19,11 @@ def responses():
 
 @pytest.fixture(scope="module")
 def bank(responses):
-    return build_bank(responses, rng=3)
+    return calibrate(responses, rng=3)
 
 
 def test_a_bank_holds_what_its_parts_say(responses, bank):
-    calibration = calibrate(responses)
+    calibration = fit_item_model(responses)
     np.testing.assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
     expected = item_model_bias(responses, Variational(), bank.targets, rng=np.random.default_rng(3))
     np.testing.assert_array_equal(bank.item_model_bias, expected)
@@ -35,27 +35,27 @@ def test_a_bank_holds_what_its_parts_say(responses, bank):
 
 
 def test_the_same_input_gives_the_same_bank(responses, bank):
-    again = build_bank(responses, rng=3)
+    again = calibrate(responses, rng=3)
     assert again.bank_id == bank.bank_id
     np.testing.assert_array_equal(again.item_model_bias, bank.item_model_bias)
 
 
 def test_the_weights_are_the_asked_for(responses):
-    bank = build_bank(responses, within="macro", across="items")
+    bank = calibrate(responses, within="macro", across="items")
     assert (bank.targets.within, bank.targets.across) == ("macro", "items")
     with pytest.raises(ParameterError, match="within must be one of"):
-        build_bank(responses, within="mean")
+        calibrate(responses, within="mean")
 
 
 def test_few_models_give_a_bank_without_a_measured_bias():
-    bank = build_bank(simulated(5, 60, 1, seed=1))
+    bank = calibrate(simulated(5, 60, 1, seed=1))
     assert np.isnan(bank.item_model_bias).all()
     assert np.all(bank.response_variance > 0.0)
 
 
 def test_progress_rises_to_the_end(responses):
     told = []
-    build_bank(responses, progress=lambda text, share: told.append((text, share)))
+    calibrate(responses, progress=lambda text, share: told.append((text, share)))
     is_bias = ["bias" in text for text, _ in told]
     first, second = (
         [share for (_, share), flag in zip(told, is_bias, strict=True) if flag == kind] for kind in (False, True)
@@ -67,7 +67,7 @@ def test_progress_rises_to_the_end(responses):
 
 def test_continuous_responses_keep_their_raw_scores(rng):
     values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
-    bank = build_bank(ResponseMatrix.create(values))
+    bank = calibrate(ResponseMatrix.create(values))
     assert set(bank.calibration.thresholds) == {"all"}
     np.testing.assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
 
@@ -76,10 +76,10 @@ def test_a_name_is_a_method_with_as_many_dimensions_as_suit_and_a_spec_is_taken_
     monkeypatch.setattr("itembank.calibration.dimensions.CANDIDATES", (1, 2))
     two = simulated(40, 120, 2, seed=2)
     n_dims = choose_n_dims(two).n_dims
-    assert build_bank(two).calibration.n_dims == build_bank(two, "variational").calibration.n_dims == n_dims
-    assert build_bank(two, Variational()).calibration.n_dims == 1
-    assert build_bank(two, Variational("mirt", n_dims=3)).calibration.n_dims == 3
-    assert build_bank(two.take(models=np.arange(12)), "mml").calibration.n_dims == 1
-    assert build_bank(simulated(9, 60, 2, seed=1)).calibration.n_dims == 1  # too few to choose
+    assert calibrate(two).calibration.n_dims == calibrate(two, "variational").calibration.n_dims == n_dims
+    assert calibrate(two, Variational()).calibration.n_dims == 1
+    assert calibrate(two, Variational("mirt", n_dims=3)).calibration.n_dims == 3
+    assert calibrate(two.take(models=np.arange(12)), "mml").calibration.n_dims == 1
+    assert calibrate(simulated(9, 60, 2, seed=1)).calibration.n_dims == 1  # too few to choose
     with pytest.raises(ParameterError, match="must be one of 'variational'"):
-        build_bank(two, "other")
+        calibrate(two, "other")

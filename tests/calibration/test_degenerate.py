@@ -3,9 +3,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import Fit, PreparedResponses
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior
@@ -116,7 +116,7 @@ def test_the_majority_is_predicted_for_every_model_on_request():
     responses = (rng.random((20, 12)) < 0.5).astype(float)
     responses[:, 3], responses[:, 7] = 1.0, 0.0
     responses[:5, 7] = np.nan
-    found = calibrate(ResponseMatrix.create(responses), JointMAP("nested", n_dims=2, degenerate="majority"))
+    found = fit_item_model(ResponseMatrix.create(responses), JointMAP("nested", n_dims=2, degenerate="majority"))
     parameters = found.parameters
     np.testing.assert_array_equal(found.is_degenerate, np.isin(np.arange(12), [3, 7]))
     np.testing.assert_array_equal(parameters.loadings[[3, 7]], 0.0)

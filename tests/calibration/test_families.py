@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.calibration.build import build_bank
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.families import best_threshold, precision_index, scenario_thresholds, with_family
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.item_model_bias import item_model_bias
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.folds import folds, spec_of
@@ -48,7 +48,7 @@ def test_probabilities_at_the_ends_count_alike_in_calibration_and_scoring():
     responses = draw(theta)
     assert np.mean((responses < 1e-6) | (responses > 1 - 1e-6)) > 0.09
     with pytest.warns(DataWarning, match="clipped"):
-        found = calibrate(ResponseMatrix.create(responses), Variational(family="beta", tolerance=1e-4))
+        found = fit_item_model(ResponseMatrix.create(responses), Variational(family="beta", tolerance=1e-4))
     again = map_abilities(found.parameters, responses, found.prior)
     assert np.sqrt(np.mean(((again.theta - found.abilities) / again.standard_errors) ** 2)) < 0.1
     others = rng.normal(-1.0, 1.0, 200)
@@ -59,11 +59,11 @@ def test_probabilities_at_the_ends_count_alike_in_calibration_and_scoring():
 
 
 def test_repeated_trials_are_counts():
-    counted = calibrate(simulated("binomial"))
+    counted = fit_item_model(simulated("binomial"))
     assert (counted.parameters.family, dict(counted.thresholds)) == ("binomial", {})
     single = replace(simulated("binomial"), n_trials=None)
-    assert calibrate(single).parameters.family == "bernoulli"
-    assert set(calibrate(single).thresholds) == {"math", "law"}
+    assert fit_item_model(single).parameters.family == "bernoulli"
+    assert set(fit_item_model(single).thresholds) == {"math", "law"}
     assert with_family(Variational(), replace(single, n_trials=np.ones((N_MODELS, N_ITEMS), dtype=int))).family == (
         "bernoulli"
     )
@@ -73,13 +73,13 @@ def test_counts_without_trials_are_refused():
     rates = replace(simulated("binomial"), n_trials=None)
     for family in ("binomial", "beta-binomial"):
         with pytest.raises(DataError, match="needs the number of trials behind each response"):
-            calibrate(rates, Variational(family=family))
+            fit_item_model(rates, Variational(family=family))
 
 
 def test_right_and_wrong_are_no_probabilities():
     responses = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, (8, 12)).astype(float))
     with pytest.raises(DataError, match="family must be 'bernoulli' or 'auto' for responses that are all 0 or 1"):
-        calibrate(responses, Variational("2pl", family="beta"))
+        fit_item_model(responses, Variational("2pl", family="beta"))
 
 
 def test_a_response_without_a_trial_is_refused():
@@ -87,12 +87,12 @@ def test_a_response_without_a_trial_is_refused():
     trials = made.n_trials.copy()
     trials[2, 5] = 0
     with pytest.raises(DataError, match=r"at least one trial, got none for 1 responses, in items 'item-6'"):
-        calibrate(replace(made, n_trials=trials), Variational(family="binomial"))
+        fit_item_model(replace(made, n_trials=trials), Variational(family="binomial"))
 
 
 @pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
 def test_items_answered_alike_in_all_trials_are_flagged_and_get_parameters(family):
-    found = calibrate(simulated(family, edges=True), Variational(family=family))
+    found = fit_item_model(simulated(family, edges=True), Variational(family=family))
     np.testing.assert_array_equal(np.flatnonzero(found.is_degenerate), [3, 12])
     difficulty = -found.parameters.intercept
     assert difficulty[3] == difficulty.max()
@@ -105,7 +105,7 @@ def test_a_constant_share_tells_of_its_item():
     made = simulated("binomial")
     values, trials = made.responses.copy(), made.n_trials.copy()
     values[:, 4], trials[:, 4] = 0.5, 8
-    found = calibrate(replace(made, responses=values, n_trials=trials))
+    found = fit_item_model(replace(made, responses=values, n_trials=trials))
     assert not found.is_degenerate[4]
     assert abs(found.parameters.intercept[4]) < 0.5
 
@@ -115,7 +115,7 @@ def test_clipped_probabilities_are_counted_and_told():
     values = made.responses.copy()
     values[0, :3], values[1, 0] = 0.0, 1.0
     with pytest.warns(DataWarning, match=r"4 of 320 probabilities lie outside .* \(3 are exactly 0, 1 exactly 1\)"):
-        found = calibrate(replace(made, responses=values), Variational(family="beta", tolerance=1e-2))
+        found = fit_item_model(replace(made, responses=values), Variational(family="beta", tolerance=1e-2))
     assert not found.is_degenerate.any()
 
 
@@ -123,7 +123,7 @@ def test_single_precision_responses_stay_so():
     made = simulated("beta")
     single = ResponseMatrix.create(made.responses.astype(np.float32), scenarios=SCENARIOS)
     assert single.responses.dtype == np.float32
-    found, other = (calibrate(one, Variational(family="beta", tolerance=1e-3)) for one in (single, made))
+    found, other = (fit_item_model(one, Variational(family="beta", tolerance=1e-3)) for one in (single, made))
     np.testing.assert_allclose(found.parameters.loadings, other.parameters.loadings, atol=0.01)
 
 
@@ -131,7 +131,7 @@ def test_single_precision_responses_stay_so():
 def test_precisions(precision, n_precisions):
     spec = Variational(family="beta", precision=precision, tolerance=1e-2)
     assert np.unique(precision_index(spec, SCENARIOS)).size == n_precisions
-    found = calibrate(simulated("beta"), spec)
+    found = fit_item_model(simulated("beta"), spec)
     assert np.unique(found.parameters.precision).size == n_precisions
     if precision == 9.0:
         np.testing.assert_array_equal(found.parameters.precision, 9.0)
@@ -144,7 +144,7 @@ def test_precisions(precision, n_precisions):
 def test_banks_keep_their_family_in_folds_and_files(family, tmp_path, monkeypatch):
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     spec = Variational(family=family, tolerance=1e-2)
-    bank = build_bank(simulated(family), spec, rng=0)
+    bank = calibrate(simulated(family), spec, rng=0)
     save_bank(bank, tmp_path / "bank")
     loaded = load_bank(tmp_path / "bank")
     assert spec_of(loaded.calibration) == spec
@@ -153,7 +153,7 @@ def test_banks_keep_their_family_in_folds_and_files(family, tmp_path, monkeypatc
     made = folds(loaded)
     assert {fold.bank.parameters.family for fold in made} == {family}
     fold = made[0]
-    expected = calibrate(fold.bank.responses, spec).parameters
+    expected = fit_item_model(fold.bank.responses, spec).parameters
     np.testing.assert_allclose(fold.bank.parameters.intercept, expected.intercept)
     if expected.precision is not None:
         np.testing.assert_allclose(fold.bank.parameters.precision, expected.precision)
@@ -161,7 +161,7 @@ def test_banks_keep_their_family_in_folds_and_files(family, tmp_path, monkeypatc
 
 def test_the_bias_counts_trials():
     made = simulated("binomial", n_models=30)
-    targets = build_bank(made, Variational(tolerance=1e-4), rng=0).targets
+    targets = calibrate(made, Variational(tolerance=1e-4), rng=0).targets
     rich = replace(made, n_trials=made.n_trials * 50)
     few, many = (
         item_model_bias(one, Variational(tolerance=1e-4), targets, rng=np.random.default_rng(0)) for one in (made, rich)

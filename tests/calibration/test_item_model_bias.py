@@ -104,7 +104,7 @@ def test_a_variational_fit_stops_early(monkeypatch):
         tolerances.append(spec.tolerance)
         raise DataError("enough")
 
-    monkeypatch.setattr("itembank.calibration.item_model_bias.calibrate", remember)
+    monkeypatch.setattr("itembank.calibration.item_model_bias.fit_item_model", remember)
     responses = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, (20, 10)).astype(float))
     for spec in (Variational(), Variational(tolerance=0.01), JointMAP()):
         item_model_bias(responses, spec, ScoreTargets.create(responses.items), rng=np.random.default_rng(0))

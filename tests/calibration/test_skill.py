@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.calibration.build import build_bank
-from itembank.calibration.calibrate import calibrate, score_correlation
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
+from itembank.calibration.fit_item_model import fit_item_model, score_correlation
 from itembank.calibration.fits import FitData
 from itembank.errors import DataWarning
 from itembank.pages.bank_page import bank_page
@@ -28,7 +28,7 @@ def siblings():
 @pytest.fixture(scope="module")
 def bank(siblings):
     with pytest.warns(DataWarning, match="abilities are not skill"):
-        return build_bank(siblings[1], Variational("2pl"))
+        return calibrate(siblings[1], Variational("2pl"))
 
 
 def correlation(one, other):
@@ -40,7 +40,7 @@ def correlation(one, other):
 def test_slopes_of_both_signs_follow_guesses_and_it_is_said(siblings, spec):
     skill, responses = siblings
     with pytest.warns(DataWarning, match=r"not skill: their correlation with the models' scores is -?0\.\d\d, less"):
-        found = calibrate(responses, spec)
+        found = fit_item_model(responses, spec)
     score = responses.responses.mean(axis=1)
     assert found.score_correlation == pytest.approx(correlation(found.abilities[:, 0], score), abs=1e-9)
     assert abs(correlation(found.abilities[:, 0], skill)) < 0.5
@@ -50,7 +50,7 @@ def test_slopes_of_both_signs_follow_guesses_and_it_is_said(siblings, spec):
 def test_slopes_above_zero_follow_skill(siblings, spec, recwarn):
     """As the warning advises, and as laws of scaling fit right and wrong answers."""
     skill, responses = siblings
-    found = calibrate(responses, spec(responses) if callable(spec) else spec)
+    found = fit_item_model(responses, spec(responses) if callable(spec) else spec)
     assert found.score_correlation > 0.75
     assert correlation(found.abilities[:, 0], skill) > 0.6
     assert found.caution == ""
@@ -77,8 +77,8 @@ def test_abilities_on_the_arc_challenge_are_not_skill(shared_dir):
     wide = table.pivot(on="item_id", index="model_id", values="response").drop("model_id")
     responses = ResponseMatrix.create(wide.to_numpy().astype(float), scenarios=["arc-challenge"] * wide.width)
     with pytest.warns(DataWarning, match="items of 'arc-challenge': The abilities are not skill"):
-        assert calibrate(responses, Variational("2pl")).score_correlation < 0.7
-    assert calibrate(responses, default_spec(responses)).score_correlation > 0.85
+        assert fit_item_model(responses, Variational("2pl")).score_correlation < 0.7
+    assert fit_item_model(responses, default_spec(responses)).score_correlation > 0.85
 
 
 def test_the_correlation_is_pearsons_and_signed():

@@ -81,7 +81,7 @@ def test_exits_with_3_where_the_bank_does_not_suit(run, bank_folder, full_run, m
     score = {"truth": 0.5, "estimate": 0.6, "low": low, "high": 0.7, "expected_error": 0.02}
     table, verdicts = judged(pl.DataFrame([{"model_id": "new\x1b", "target": "overall", **counts, **score}]), 0.95)
     found = BankCheck("b", 0.95, table, tuple(verdicts), ("a hint",))
-    monkeypatch.setattr("itembank.diagnostics.check_bank", lambda *args, **more: found)
+    monkeypatch.setattr("itembank.auditing.check.check_bank", lambda *args, **more: found)
     outcome = run("check", bank_folder, full_run, "--only", "accuracy")
     assert outcome.code == code
     assert f"new\\x1b, 12 items: the error of 10.0 points is {'within' if held else 'outside'}" in outcome.out
@@ -103,9 +103,9 @@ def new_run(tmp_path_factory):
 
 def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
     found = run.json("check", bank_folder, full_run, "-n", 12)
-    assert {"bank", "suits", "changes", "verdicts", "hints", "fit", "groups", "level", "scores"} == set(found) - {
-        "schema_version"
-    }
+    assert {"bank", "suits", "changes", "verdicts", "hints", "notes", "fit", "groups", "level", "scores"} == set(
+        found
+    ) - {"schema_version"}
     outcome = run("-v", "check", bank_folder, full_run, "-n", 12)
     assert "Fit of each model" in outcome.out
     assert "errors in points" in outcome.out

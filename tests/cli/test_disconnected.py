@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from itembank.bank.bank_files import load_bank, save_bank
-from itembank.calibration.build import build_bank
+from itembank.bank.bank_files import load_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
+from itembank.errors import DataWarning
 from itembank.planning.plan import plan
 from itembank.planning.select import select
 from itembank.responses.response_files import write_responses
@@ -33,7 +34,8 @@ def disjoint(name, seed):
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("disjoint")
-    save_bank(build_bank(disjoint("past", 0), Variational(item_model="2pl", n_dims=1)), folder / "bank")
+    with pytest.warns(DataWarning, match="2 groups that share no items"):
+        calibrate(disjoint("past", 0), Variational(item_model="2pl", n_dims=1)).save(folder / "bank")
     write_responses(disjoint("new", 1), folder / "new.parquet")
     return folder
 

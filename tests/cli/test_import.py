@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.calibration.calibrate import MINIMUM_MODELS
+from itembank.calibration.fit_item_model import MINIMUM_MODELS
 from itembank.cli.import_results import FEWEST_MODELS
 from itembank.errors import DataError
 from itembank.readers.read import read_responses

@@ -1,4 +1,4 @@
-"""The examples of the page on data, as they stand there, on files of our own in the layout of each tool."""
+"""The commands of the page on data, as they are printed there, on files of our own in the layout of each tool."""
 
 import json
 import shlex
@@ -9,18 +9,18 @@ import polars as pl
 import pytest
 
 from itembank.readers.read import read_responses
-from tests.docs.blocks import blocks
+from tests.docs.blocks import EXAMPLES, blocks
 
 pytest.importorskip("jq", reason="needs the extra jq")
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 COMMANDS = {
     words[2]: words
-    for one in PAGE.read_text(encoding="utf-8").split("```")
-    if one.strip().startswith("itembank import") and ("--jq" in one or "irsl/" in one)
-    for words in [shlex.split(one.strip().partition("\nitembank ")[0].replace("\\\n", " "))]
+    for _, code in blocks(PAGE.read_text(encoding="utf-8"))
+    for line in code.replace("\\\n", " ").splitlines()
+    if line.startswith("itembank import") and ("--jq" in line or "irsl/" in line)
+    for words in [shlex.split(line)]
 }
 """By what is imported."""
-(LANGSMITH,) = (code for language, code in blocks(PAGE.read_text(encoding="utf-8")) if language == "jq")
 
 
 def write(path, *values):
@@ -33,26 +33,11 @@ def write(path, *values):
 def folder(tmp_path, monkeypatch):
     """One file, or a few, of each tool."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
     write(tmp_path / "run.json", {"samples": [{"doc": {"id": k}, "metrics": {"acc": k % 2}} for k in range(4)]})
     about = {"options": ["1", "2"], "answer": "B", "answer_index": 1, "category": "math"}
     asked = [{"question_id": 70 + k, "question": f"Q{k}", **about, "pred": "AB"[k]} for k in (0, 1)]
     write(tmp_path / "outputs" / "llm.json", asked)
-    for model, reward in (("gpt-2.5", 1.0), ("gpt-2.5-b", 0.0)):
-        trials = [(task, trial) for task in (0, 1) for trial in (0, 1)]
-        tau = [{"task_id": k, "reward": reward, "info": {}, "traj": [], "trial": trial} for k, trial in trials]
-        write(tmp_path / "tau" / f"{model}.json", tau)
-    for agent, trial in (("old", "t__a"), ("old", "t__b"), ("new", "t__c"), ("new", "t__d"), ("new", "t__e")):
-        verdict = None if trial == "t__e" else {"rewards": {"reward": 0.0 if trial == "t__b" else 1.0}}
-        content = {
-            "task_name": "t",
-            "trial_name": trial,
-            "agent_info": {"name": agent, "model_info": {"name": "llm"}},
-            "agent_result": {"n_input_tokens": 9, "cost_usd": 0.5},
-            "verifier_result": verdict,
-            "exception_info": None if verdict else {"exception_type": "AgentTimeoutError"},
-        }
-        write(tmp_path / "jobs" / f"job-{agent}" / trial / "result.json", content)
-        write(tmp_path / "jobs" / f"job-{agent}" / "result.json", {"n_total_trials": 2})
     failed = {("b", 1): 2, ("b", 0): 1}
     rows = [
         {
@@ -108,19 +93,9 @@ def folder(tmp_path, monkeypatch):
         runs[number]["feedback_stats"] = {"correctness": {"n": 1, "avg": 1.0}}
         runs[2] |= {"feedback_stats": {"correctness": {"n": 1, "avg": 0.0}}} if number else {"error": "TimeoutError()"}
         write(tmp_path / "langsmith" / f"{model}.jsonl", {"name": "no example"}, *runs)
-    (tmp_path / "langsmith.jq").write_text(LANGSMITH, encoding="utf-8")
+    (tmp_path / "langsmith.jq").symlink_to(EXAMPLES / "jq" / "langsmith.jq")
     lists = {"id": [17, 4, 99], "results": [1, 0, 1], "subset": ["chat", "chat", "math"], "model": "rm"}
     write(tmp_path / "lists" / "rm.json", lists)
-    traces = [
-        {
-            "task": {"key": str(k)},
-            "agent": {"config": {"model": "m"}},
-            "rewards": {"right": {"score": float(k), "weight": 1.0}, "form": {"score": 1.0, "weight": 0.25}},
-        }
-        for k in (0, 1)
-    ]
-    write(tmp_path / "rewards.jsonl", *({"traces": [one]} for one in traces))
-    write(tmp_path / "keyed" / "llm.json", {"eval": {"t/1": [{"ok": True}, {"ok": False}], "t/2": [{"ok": True}]}})
     (tmp_path / "irsl").mkdir()
     for model, scores in (("llm-a", [[1.0, 0.0], [1.0, 1.0]]), ("llm-b", [[0.0, 0.0], [1.0, 0.0]])):
         table = pl.DataFrame({"question_idx": [0, 1], "scores": scores})
@@ -132,8 +107,6 @@ NAN = float("nan")
 EXPECTED = {
     "run.json": {"org/a": [0.0, 1.0, 0.0, 1.0]},
     "outputs/*.json": {"llm": [0.0, 1.0]},
-    "tau/*.json": {"gpt-2.5-b": [0.0, 0.0], "gpt-2.5": [1.0, 1.0]},
-    "jobs/*/*/result.json": {"new + llm": [1.0], "old + llm": [0.5]},
     "langsmith/": {"exp-a": [1.0, NAN, NAN], "exp-b": [NAN, 1.0, 0.0]},
     "promptfoo.json": {"a + prompt 0": [0.5, 0.5], "b + prompt 1": [0.0, NAN]},
     "deepeval/*.json": {"org/a": [0.25, 0.25, NAN, NAN], "llm": [0.25, NAN, NAN, NAN]},
@@ -143,8 +116,6 @@ EXPECTED = {
     "wandb/*.table.json": {"a": [1.0, 0.0, NAN]},
     "mlruns/*/eval_results_table.json": {"run-1": [1.0, 0.25, NAN, NAN]},
     "lists/*.json": {"rm": [1.0, 0.0, 1.0]},
-    "rewards.jsonl": {"m": [0.2, 1.0]},
-    "keyed/*.json": {"keyed": [0.5, 1.0]},
     "irsl/*.parquet": {"llm-a": [0.5, 1.0], "llm-b": [0.0, 0.5]},
 }
 
@@ -170,10 +141,6 @@ def test_the_examples_of_the_page_work(name, folder, run):
 
 @pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 def test_the_examples_keep_what_else_is_known(folder, run):
-    harbor = imported(run, folder, "jobs/*/*/result.json")
-    assert harbor.costs["cost_usd"].tolist() == [[0.5], [0.5]]
-    assert harbor.n_trials.tolist() == [[2], [2]]
-    assert harbor.lost.n.tolist() == [[1], [0]]
     n_lost = {
         "langsmith/": [[0, 1, 1], [1, 0, 0]],
         "promptfoo.json": [[0, 0], [0, 1]],
@@ -196,15 +163,10 @@ def test_the_examples_keep_what_else_is_known(folder, run):
 
 
 PUBLIC = {
-    "jobs/*/*/result.json": (
-        "06-harbor/jobs/*/*/result.json",
-        {"mini-swe-agent + model-x": 15, "terminus-2 + model-x": 4},
-    ),
     "langsmith/": ("agents/langsmith", {f"exp-m{k}": right for k, right in enumerate((2, 5, 9, 11, 9, 16))}),
     "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a + prompt 0": 6, "provider:b + prompt 0": 2}),
     "lists/*.json": ("21-parallel-lists.json", {"org/rm": 3}),
     "evals/*.jsonl": ("27-event-log.jsonl", {"m": 3}),
-    "rewards.jsonl": ("30-weighted-rewards.jsonl", {"org/m": 14 / 3}),
 }
 """Of files laid out as those of bug reports: right answers of each model."""
 
@@ -213,7 +175,7 @@ PUBLIC = {
 @pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    Path("langsmith.jq").write_text(LANGSMITH, encoding="utf-8")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
     pattern, expected = PUBLIC[name]
     command = COMMANDS[name]
     files = sorted((shared_dir / "inputs").glob(pattern))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from itembank.bank.bank_files import load_bank
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.cli.main import cli
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
@@ -112,7 +112,7 @@ def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_ba
 
 def test_an_installed_calibration_makes_banks_that_can_be_read(run, tmp_path):
     responses = make_bank().responses
-    assert calibrate(responses, "rough").message == "rough"
+    assert fit_item_model(responses, "rough").message == "rough"
     write_responses(responses, tmp_path / "past.parquet")
     run.ok(
         "calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", "--method", "rough", "--dims", 1, "--no-folds"

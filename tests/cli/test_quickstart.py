@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 import itembank as ib
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import quickstart
 from itembank.cli.quickstart import split_runs
@@ -36,9 +36,7 @@ FEW = partial(load_few, every_item=14)
 def small(monkeypatch):
     """Take few items and folds, and a fit of a second."""
     spec = Variational("2pl", n_dims=1, tolerance=1e-3)
-    monkeypatch.setattr(
-        ib, "build_bank", lambda past, asked=None, **choices: build_bank(past, asked or spec, **choices)
-    )
+    monkeypatch.setattr(ib, "calibrate", lambda past, asked=None, **choices: calibrate(past, asked or spec, **choices))
     monkeypatch.setattr(ib, "load_builtin", FEW)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
@@ -159,7 +157,7 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
     errors = []
     for seed in range(1, 6):
         past, new = split_runs(load_builtin("bytelms"), seed)
-        bank = build_bank(past, rng=seed)
+        bank = calibrate(past, rng=seed)
         true = bank.targets.with_overall(bank.targets.scenario_means(new.responses))[:, -1]
         chosen = {one.selection: select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
         found = [estimate(bank, new, selection=chosen[one], method=how) for _, one, how in quickstart.STRATEGIES]

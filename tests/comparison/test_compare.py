@@ -349,7 +349,7 @@ def chosen_and_run(n_models, seed, *, method="v-optimal", shift=0.0):
     ability = rng.normal(size=n_models + 12) + shift * (np.arange(n_models + 12) >= n_models)
     right = rng.random((ability.size, 150)) < 1.0 / (1.0 + np.exp(-slopes * (ability[:, None] - places)))
     every = ResponseMatrix.create(right.astype(float), item_ids=[f"q{k:03d}" for k in range(150)])
-    whole = ib.build_bank(every.take(models=np.arange(n_models)))
+    whole = ib.calibrate(every.take(models=np.arange(n_models)))
     return whole, ib.select(whole, 20, method=method, rng=0), every.take(models=np.arange(n_models, ability.size))
 
 
@@ -441,7 +441,7 @@ def test_nearly_full_runs_are_no_exact_ones():
 def test_the_same_two_full_runs_have_the_interval_of_a_gate(attempts):
     """Without a bank, with one of one scenario, and in a gate: also of answers that hardly differ, or not at all."""
     rng = np.random.default_rng(attempts)
-    bank = ib.build_bank(ResponseMatrix.create((rng.random((12, 80)) < 0.6).astype(float)))
+    bank = ib.calibrate(ResponseMatrix.create((rng.random((12, 80)) < 0.6).astype(float)))
     rates = rng.beta(1.0, 0.7, 80)
     for changes in (0, 1, 12, 60):
         counts = rng.binomial(attempts, rates)[None].repeat(2, axis=0)

@@ -36,7 +36,7 @@ def world(kind: str = KINDS[0], seed: int = 0) -> tuple[ib.Bank, ResponseMatrix]
     names = [f"s{k % N_SCENARIOS}" for k in range(N_ITEMS)]
     items = pl.DataFrame({"item_id": [f"q{k:03d}" for k in range(N_ITEMS)], "scenario": names})
     every = ResponseMatrix.create(new, items=items, model_ids=[f"new/{k:02d}" for k in range(N_NEW)])
-    return ib.build_bank(ResponseMatrix.create(past, items=items)), every
+    return ib.calibrate(ResponseMatrix.create(past, items=items)), every
 
 
 def on_drawn(bank: ib.Bank, new: ResponseMatrix, n_items: int, seed: int = 0, **choices):

@@ -17,36 +17,33 @@ from itembank.cli.main import cli
 from itembank.estimation import folds
 from itembank.estimation.estimator_specs import METHODS
 from itembank.readers import builtin
-from scripts.release_check import NEED_CHECKOUT
 from tests.bank.few_items import load_few
 from tests.docs.blocks import FENCE
 from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+FOLDERS = [REPOSITORY / name for name in ("docs", "contributing")]
+PAGES = [REPOSITORY / "README.md", *sorted(page for folder in FOLDERS for page in folder.glob("*.md"))]
 WORKFLOW, HOOK = (REPOSITORY / "examples" / name for name in ("github-gate.yml", "pre-commit-gate.yaml"))
 SKILL = REPOSITORY / "examples" / "skill" / "SKILL.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
-STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
+STEPS = {"sessions.md": (21, 6)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
     "mixture": ["balanced", "code", "facts", "repeated"],  # the fewest recipes that are pooled
     "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
     "share_of_run": [0.5, 1.0],
 }
-FEW_RECIPES = {"pretraining.md", "bytelms.md", "quickstart.md"}
+FEW_RECIPES = {"scaling.md", "bytelms.md"}
 """Pages that get few recipes and sizes of the built-in language models."""
 RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
     page
     for page in PAGES[1:]
-    if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith("tutorial-")
+    if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith(("tutorial-", "python"))
 ]
-
-QUICK = [page for page in RUNNABLE if page.name != "pretraining.md"]
-"""Pages whose examples run in a second or two with few items; of all items all pages."""
 
 
 def names(page):
@@ -60,7 +57,7 @@ def blocks(page):
 ALIKE = pytest.mark.filterwarnings("ignore:.* models answer like another one")
 """Late checkpoints of the smallest runs of bytelms do, and pages need not say so."""
 NO_SKILL = pytest.mark.filterwarnings("ignore:items of 'pronouns'.* are not skill")
-"""So few checkpoints, of transfer.md, only guess at these."""
+"""So few checkpoints, of scaling.md, only guess at these."""
 
 
 @pytest.fixture
@@ -84,11 +81,11 @@ def small(monkeypatch, page):
 
 @pytest.fixture
 def as_in_the_wheel(monkeypatch, page):
-    """Hide the built-in data that the wheel leaves out, but from pages that say that they need a checkout."""
+    """Hide the built-in data that the wheel leaves out, but from pages of contributors."""
     read = builtin._content
 
     def content(file):
-        is_left_out = file.startswith(builtin.IN_CHECKOUT_ONLY) and page.name not in NEED_CHECKOUT
+        is_left_out = file.startswith(builtin.IN_CHECKOUT_ONLY) and page.parent.name != "contributing"
         assert not is_left_out, f"{page.name} needs {file}, which the wheel leaves out"
         return read(file)
 
@@ -98,7 +95,7 @@ def as_in_the_wheel(monkeypatch, page):
 @ALIKE
 @NO_SKILL
 @pytest.mark.usefixtures("as_in_the_wheel")
-@pytest.mark.parametrize("page", QUICK, ids=names)
+@pytest.mark.parametrize("page", RUNNABLE, ids=names)
 def test_python_examples_run(page, tmp_path, monkeypatch, small):
     run_examples(page, tmp_path, monkeypatch)
 
@@ -197,4 +194,4 @@ def test_links_to_headings_find_them(page):
 
 
 def test_there_are_examples_to_run():
-    assert {"quickstart.md", "classifiers.md"} <= {page.name for page in RUNNABLE}
+    assert {"bytelms.md", "classifiers.md"} <= {page.name for page in RUNNABLE}

@@ -14,7 +14,15 @@ from itembank.harnesses.harbor import AGENT, OWNED
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "docs/*.ipynb", "benchmarks/**/*.md", "examples/**/*.md", "examples/**/*.y*ml")
+    for pattern in (
+        "*.md",
+        "contributing/*.md",
+        "docs/*.md",
+        "docs/*.ipynb",
+        "benchmarks/**/*.md",
+        "examples/**/*.md",
+        "examples/**/*.y*ml",
+    )
     for path in REPOSITORY.glob(pattern)
     if path.name not in {"cli.md", "CHANGELOG.md", "notebook.md"}  # made of the commands; what was true once
 )

@@ -92,7 +92,7 @@ def test_installing_is_advised_as_it_works_today():
 
 
 def test_the_promise_names_the_bank_formats_that_are_read():
-    page = (REPOSITORY / "docs" / "versions.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "contributing" / "versions.md").read_text(encoding="utf-8")
     assert int(re.search(r"\| bank \(`bank\.json`\) \| (\d+);", page)[1]) == SCHEMA_VERSION
 
 

@@ -14,7 +14,7 @@ from tests.docs.blocks import blocks, run_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RUNS, GATES = DOCS / "tutorial-run.md", DOCS / "tutorial-gate.md"
-PAGES = sorted({*DOCS.glob("tutorial-*.md"), DOCS / "asked-in-public.md"} - {RUNS, GATES})
+PAGES = sorted({*DOCS.glob("tutorial-*.md"), DOCS / "python.md"} - {RUNS, GATES})
 IN_HARNESS = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 PARTS = [  # of the pages on runs and gates, each of which needs other programs
     pytest.param(RUNS, "1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),

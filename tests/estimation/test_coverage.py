@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
@@ -54,7 +54,7 @@ def made(world, seed):
         ResponseMatrix.create(rows, model_ids=[f"{kind} {row}" for row in range(len(rows))], items=items)
         for kind, rows in (("past", responses[:n_past]), ("new", responses[n_past:]))
     )
-    return build_bank(past, Variational(item_model="2pl", n_dims=1), rng=0), new
+    return calibrate(past, Variational(item_model="2pl", n_dims=1), rng=0), new
 
 
 @functools.cache

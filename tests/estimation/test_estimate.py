@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from itembank.bank.norms import noise_ratio
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import checked
@@ -341,7 +341,7 @@ def test_identical_attempts_count_once(n_trials):
         answers = (rng.random(chances.shape) < chances).astype(float)
         names = [f"model-{number}" for number in range(100)]
         responses = ResponseMatrix.create(answers, model_ids=names, n_trials=np.full(answers.shape, n_trials))
-        bank = build_bank(responses.take(models=np.arange(60)))
+        bank = calibrate(responses.take(models=np.arange(60)))
         new = responses.take(models=np.arange(60, 100), items=np.sort(rng.choice(100, 20, replace=False)))
         found = estimate(bank, new, method="p-irt", interval="model-based")
         truth = answers[60:].mean(axis=1)

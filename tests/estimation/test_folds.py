@@ -8,9 +8,9 @@ import pytest
 from itembank.bank import norms
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import add_scores
-from itembank.calibration.build import build_bank
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, run_trial, spec_of
@@ -43,7 +43,7 @@ def test_folds_leave_every_model_out_once_over_the_range_of_scores(bank):
 def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
     twice = ResponseMatrix.create(np.tile(make_bank(n_models=20, n_items=80, n_dims=1).responses.responses, (2, 1)))
     with pytest.warns(DataWarning, match="40 of 40 models answer like another one"):
-        doubled = build_bank(twice, Variational(tolerance=1e-3), rng=0)
+        doubled = calibrate(twice, Variational(tolerance=1e-3), rng=0)
     parts = folds(doubled)
     assert sorted(np.concatenate([fold.held_out for fold in parts]) % 20) == list(range(20))
     for fold in parts:
@@ -60,7 +60,7 @@ def test_folds_are_the_same_every_time_and_with_other_names_of_models(bank):
     responses = make_bank(n_models=30, n_items=24, n_dims=1).responses
     names = [f"m{number}" for number in np.random.default_rng(0).permutation(30)]
     renamed = responses.with_tables(models=responses.models.with_columns(model_id=pl.Series(names)))
-    banks = [build_bank(each, Variational(tolerance=1e-3), rng=0) for each in (responses, renamed)]
+    banks = [calibrate(each, Variational(tolerance=1e-3), rng=0) for each in (responses, renamed)]
     held_out = [[fold.held_out.tolist() for fold in folds(bank)] for bank in banks]
     assert held_out[0] == held_out[1]
 
@@ -84,7 +84,7 @@ def test_a_fold_s_bank_holds_the_other_models_and_goes_with_it(bank):
 
 def test_the_fit_is_that_of_the_other_models_alone(bank):
     fold = folds(bank)[3]
-    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec_of(bank.calibration), tolerance=TOLERANCE))
+    fitted = fit_item_model(fold.bank.responses, dataclasses.replace(spec_of(bank.calibration), tolerance=TOLERANCE))
     np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
     np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
     np.testing.assert_allclose(fold.bank.calibration.abilities, fitted.abilities)
@@ -99,11 +99,11 @@ def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may
 ):
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
-    save_bank(build_bank(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
+    save_bank(calibrate(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
     assert bank.calibration.tolerance == tolerance
     fold = folds(bank)[0]
-    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec, tolerance=expected))
+    fitted = fit_item_model(fold.bank.responses, dataclasses.replace(spec, tolerance=expected))
     np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
 
 
@@ -138,7 +138,7 @@ def test_items_that_only_left_out_models_answered_get_the_mean_of_the_others(ban
 def test_the_same_kind_of_fit_is_made():
     base = make_bank(n_models=12, n_items=24)
     for spec in (Variational(item_model="1pl", n_dims=1, known_guessing=True), JointMAP(item_model="2pl", n_dims=1)):
-        made = build_bank(base.responses, spec, rng=0)
+        made = calibrate(base.responses, spec, rng=0)
         found = spec_of(made.calibration)
         assert (type(found), found.item_model, found.n_dims) == (type(spec), spec.item_model, spec.n_dims)
         assert found.known_guessing == spec.known_guessing
@@ -150,7 +150,7 @@ def test_the_same_kind_of_fit_is_made():
 def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     spec = Variational("nested", n_dims=2, tolerance=1e-4)
-    made = build_bank(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
+    made = calibrate(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     loaded = load_bank(tmp_path / "bank")
     assert spec_of(loaded.calibration) == dataclasses.replace(spec, family="bernoulli")
@@ -171,7 +171,7 @@ def test_thresholds_of_continuous_responses_come_from_the_other_models():
     values = np.random.default_rng(0).random((12, 24))
     values[0, :3] = 1.0  # marks: of scores between 0 and 1 alone calibration would say that they may be benchmarks'
     responses = dataclasses.replace(base.responses, responses=values)
-    made = build_bank(responses, Variational(item_model="2pl", n_dims=1), rng=0)
+    made = calibrate(responses, Variational(item_model="2pl", n_dims=1), rng=0)
     for fold in folds(made):
         assert set(fold.bank.calibration.thresholds) == {"math", "code", "law"}
     assert len({fold.bank.calibration.thresholds["math"] for fold in folds(made)}) > 1
@@ -196,7 +196,7 @@ def test_progress_runs_from_start_to_end(bank):
 def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(tmp_path, monkeypatch):
     spec = JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority", tolerance=1e-3)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
-    made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
+    made = calibrate(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
     assert spec_of(bank.calibration) == dataclasses.replace(spec, family="bernoulli")
@@ -206,7 +206,7 @@ def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(tmp_path,
     np.testing.assert_allclose(np.diag(covariance), 1.0)
     assert np.abs(covariance - np.eye(spec.n_dims)).max() > 0.01
     fold = folds(bank)[0]
-    fitted = calibrate(fold.bank.responses, spec)
+    fitted = fit_item_model(fold.bank.responses, spec)
     np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
     np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
 
@@ -265,7 +265,7 @@ def test_intervals_hold_where_every_past_model_is_listed_more_than_once(n_times)
     past = np.tile(simulated(rng.normal(size=20), difficulty, rng), (n_times, 1))
     new = simulated(rng.normal(size=60), difficulty, rng)
     answered = np.sort(rng.permutation(100)[:25])
-    bank = build_bank(ResponseMatrix.create(past, item_ids=ITEMS))
+    bank = calibrate(ResponseMatrix.create(past, item_ids=ITEMS))
     found = estimate(bank, ResponseMatrix.create(new[:, answered], item_ids=[ITEMS[item] for item in answered]))
     truth = new.mean(axis=1)
     assert np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])) >= 0.85
@@ -280,7 +280,7 @@ def test_an_external_score_is_learnt_without_copies_too():
     rng = np.random.default_rng(1)
     difficulty = rng.normal(size=100)
     past = simulated(rng.normal(size=30), difficulty, rng)
-    bank = build_bank(ResponseMatrix.create(np.concatenate([past, past[:2]]), item_ids=ITEMS))
+    bank = calibrate(ResponseMatrix.create(np.concatenate([past, past[:2]]), item_ids=ITEMS))
     final = pl.DataFrame(
         {"model_id": bank.responses.model_ids, "final": np.sqrt(bank.responses.responses.mean(axis=1))}
     )
@@ -297,7 +297,7 @@ def test_no_interval_has_width_zero_while_answers_are_unknown(method):
     """Past models solved all items or none, so that none was ever estimated wrongly."""
     past = np.repeat([[0.0], [1.0]], 15, axis=0) * np.ones(40)
     new = np.array([np.ones(20), np.zeros(20), np.repeat([1.0, 0.0], 10)])
-    bank = build_bank(ResponseMatrix.create(past))
+    bank = calibrate(ResponseMatrix.create(past))
     items = bank.item_ids
     found = estimate(bank, ResponseMatrix.create(new, item_ids=items[:20]), method=method)
     assert np.all(found.high - found.low > 0.02)

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from itembank.bank.known_scores import win_rate_headline
 from itembank.banks import add_scores, with_target
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
 from itembank.errors import DataError, ParameterError
@@ -50,7 +50,7 @@ def world():
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(p.shape[0])]})
     board = answers[:, N_ITEMS:].mean(axis=1)
     responses = ResponseMatrix.create(answers[:, :N_ITEMS], models=models, items=items)
-    bank = build_bank(responses.take(models=np.arange(N_PAST)), Variational(n_dims=1, tolerance=1e-3))
+    bank = calibrate(responses.take(models=np.arange(N_PAST)), Variational(n_dims=1, tolerance=1e-3))
     some = models[:N_PAST].with_columns(board=100.0 * board[:N_PAST]).filter(pl.int_range(N_PAST) % 10 != 7)
     return add_scores(bank, some, ["board"]), responses.take(models=np.arange(N_PAST, p.shape[0])), board[N_PAST:]
 
@@ -283,7 +283,7 @@ def test_external_scores_are_estimated_where_past_models_are_listed_twice():
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
     items = pl.DataFrame({"item_id": [f"i{k:02d}" for k in range(80)]})
     board = (10.0 + 50.0 * past.mean(axis=1)).tolist()
-    bank = build_bank(ResponseMatrix.create(past, models=models, items=items), JointMAP())
+    bank = calibrate(ResponseMatrix.create(past, models=models, items=items), JointMAP())
     aimed = with_target(add_scores(bank, models.with_columns(board=pl.Series(board)), ["board"]), "board")
     new = ResponseMatrix.create(answers[40:, :40], item_ids=[f"i{k:02d}" for k in range(40)])
     found = estimate(aimed, new)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ModelWarning
 from itembank.estimation.asked import Asked
@@ -42,7 +42,7 @@ def bank_of(n_answers):
     values, rng = whole.responses.copy(), np.random.default_rng(8)
     for row in range(N_COMPLETE, whole.n_models):
         values[row, rng.permutation(N_ITEMS)[n_answers:]] = np.nan
-    return build_bank(dataclasses.replace(whole, responses=values), SPEC, rng=0)
+    return calibrate(dataclasses.replace(whole, responses=values), SPEC, rng=0)
 
 
 def new_models():
@@ -86,7 +86,7 @@ def test_few_known_scores_take_estimates_from_how_items_were_drawn():
     whole = simulated()
     values = whole.responses[:20].copy()
     values[6:, 40:] = np.nan
-    bank = build_bank(dataclasses.replace(whole.take(models=np.arange(20)), responses=values), SPEC, rng=0)
+    bank = calibrate(dataclasses.replace(whole.take(models=np.arange(20)), responses=values), SPEC, rng=0)
     found, selection = found_by(bank)
     assert found.interval_kind == "design"
     by_design = estimate(bank, select_cells(new_models(), selection), selection=selection, interval="design")
@@ -101,7 +101,7 @@ def test_few_known_scores_take_estimates_from_how_items_were_drawn():
 
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left():
-    bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
+    bank = calibrate(simulated().take(models=np.arange(5)), SPEC, rng=0)
     telling, drawn = (select(bank, 30, method=method, rng=0) for method in ("v-optimal", "stratified"))
     kinds = [
         estimate(bank, select_cells(new_models(), selection), selection=selection, method=method).interval_kind
@@ -114,7 +114,7 @@ def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left(
 
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_one_answer_of_several_leaves_the_item_model():
-    bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
+    bank = calibrate(simulated().take(models=np.arange(5)), SPEC, rng=0)
     selection = select(bank, 4, method="stratified", rng=0)
     cells = select_cells(new_models(), selection)
     assert estimate(bank, cells, selection=selection).interval_kind == "design"
@@ -130,7 +130,7 @@ def test_scores_known_by_scenario_calibrate_that_scenario():
     values, scenario = whole.responses.copy(), np.arange(N_ITEMS) % N_SCENARIOS
     values[:20, scenario == 2] = np.nan
     values[20:30, scenario != 2] = np.nan
-    bank = build_bank(dataclasses.replace(whole, responses=values), SPEC, rng=0)
+    bank = calibrate(dataclasses.replace(whole, responses=values), SPEC, rng=0)
     assert bank.known_scores.n_known.tolist() == [30, 30, 20, 10]
     found, selection = found_by(bank, method="stacked")
     assert found.interval_kind == "calibrated"

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
@@ -20,7 +20,7 @@ FLIPPED = 0.08
 
 def bank_of(past):
     with pytest.warns(DataWarning, match="answer like another one"):
-        return build_bank(past, Variational(n_dims=1, tolerance=1e-3))
+        return calibrate(past, Variational(n_dims=1, tolerance=1e-3))
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from itembank.bank.banks import CONTENT_ORDER
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Weighted
@@ -104,7 +104,7 @@ def tried(seed):
         ResponseMatrix.create(rows, model_ids=[f"{kind} {row}" for row in range(len(rows))], items=items)
         for kind, rows in (("past", responses[:N_PAST]), ("new", responses[N_PAST:]))
     )
-    bank = build_bank(past, Variational(item_model="2pl", n_dims=1), rng=0)
+    bank = calibrate(past, Variational(item_model="2pl", n_dims=1), rng=0)
     batch, routing = (select(bank, N_CHOSEN, method="v-optimal", stages=stages, rng=0) for stages in (1, 2))
     truth = full_scores(bank, new)[:, -1]
     of_batch = estimate(bank, new.take(items=new.item_indices(batch.item_ids)), selection=batch)

@@ -147,7 +147,7 @@ def simulated_bank(n_models: int, n_items: int, seed: int) -> tuple[ib.Bank, np.
         1.0 + np.exp(-slopes * (ability[: n_models + 20, None] - places))
     )
     past = ib.ResponseMatrix.create(right[:n_models].astype(float))
-    return ib.build_bank(past), right[n_models:].astype(float)
+    return ib.calibrate(past), right[n_models:].astype(float)
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -189,7 +189,7 @@ def test_with_a_bank_random_flips_rarely_pass_early(n_models: int) -> None:
 def test_a_gate_and_its_bank_move_together(tmp_path: Path) -> None:
     """A repository that holds both is cloned elsewhere."""
     bank = make_bank(n_models=40, n_items=60)
-    ib.save_bank(bank, tmp_path / "here" / "bank")
+    bank.save(tmp_path / "here" / "bank")
     baseline = run_of(np.ones(60), items=bank.responses.items)
     start_gate(baseline, bank=tmp_path / "here" / "bank", spec=GateSpec(margin=0.2)).save(tmp_path / "here" / "gate")
     (tmp_path / "here").rename(tmp_path / "there")

@@ -44,7 +44,7 @@ def made(tmp_path_factory):
         path = place / "job.json"
         path.write_text(json.dumps({**config, "job_name": f"2026-11-{number + 10}__12-00-00"}))
         main(["run", "-c", str(path), "-a", "terminus-2", "-m", f"own/m{number}-{number / 15:.2f}"])
-    bank = ib.build_bank(read_responses(place / "jobs"))
+    bank = ib.calibrate(read_responses(place / "jobs"))
     save_bank(bank, place / "bank")
     program = place / "bin" / "harbor"
     program.parent.mkdir()

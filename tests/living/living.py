@@ -11,7 +11,7 @@ from tests.bank.banks import make_bank
 
 
 def measured_bank(**sizes):
-    """Make a bank whose id and variance are those that a calibration gives, as `build_bank` makes it."""
+    """Make a bank whose id and variance are those that a calibration gives, as `calibrate` makes it."""
     bank = make_bank(**sizes)
     bias, variance = np.full(3, 0.02), response_variance(bank.responses, bank.targets)
     prior = bank.calibration.prior

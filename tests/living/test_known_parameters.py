@@ -76,7 +76,7 @@ def test_gp_irt_is_the_papers_formula_for_a_thousand_models(tmp_path, rng):
 
 
 def test_a_bank_comes_back_from_its_folder_with_what_it_says_of_itself(tmp_path, bank):
-    ib.save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     loaded = ib.load_bank(tmp_path / "bank")
     assert (loaded.bank_id, loaded.n_models) == (bank.bank_id, 0)
     assert (loaded.calibration.method, loaded.calibration.message) == (

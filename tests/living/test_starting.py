@@ -95,7 +95,7 @@ def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
     is_known = n_models is None
     table = ITEMS.with_columns(difficulty=0.5, discrimination=1.5) if is_known else ITEMS
     bank = start(table, answers(n_models, rng) if n_models else None, parameters=is_known)
-    ib.save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     loaded = ib.load_bank(tmp_path / "bank")
     assert loaded.bank_id == bank.bank_id
     assert loaded.n_models == (n_models or 0)

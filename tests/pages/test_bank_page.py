@@ -147,10 +147,10 @@ def test_tiny_banks_have_pages(n_models, n_items):
 
 
 def test_one_scenario_has_no_comparison_of_scenarios(bank):
-    from itembank.calibration.build import build_bank  # noqa: PLC0415
+    from itembank.calibration.build import calibrate  # noqa: PLC0415
 
     items = ["<script>alert(1)</script>", *(f"item-{k}" for k in range(1, 12))]
-    alone = build_bank(ResponseMatrix.create(bank.responses.responses[:, :12], item_ids=items))
+    alone = calibrate(ResponseMatrix.create(bank.responses.responses[:, :12], item_ids=items))
     page = bank_page(alone)
     assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "loadings"}]
     html = page.html()

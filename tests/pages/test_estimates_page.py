@@ -7,7 +7,7 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.past_models import PastModels
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
@@ -247,7 +247,7 @@ def test_hostile_names_stay_words(bank):
 def test_a_bank_of_one_scenario_has_no_scenario_chart():
     rng = np.random.default_rng(4)
     past = ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))
-    bank = build_bank(past, Variational("2pl", n_dims=1, tolerance=1e-2))
+    bank = calibrate(past, Variational("2pl", n_dims=1, tolerance=1e-2))
     new = past.take(models=np.array([3]), items=np.arange(8))
     page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
     assert "Scenario by scenario" not in [section.title for section in page.sections]

@@ -111,9 +111,23 @@ def test_a_shown_page_writes_itself_or_its_first_chart_by_the_name_of_the_file(t
         page.save(tmp_path / "bank.doc")
 
 
-def test_a_page_without_charts_is_no_picture(estimates, tmp_path):
-    with pytest.raises(ParameterError, match=r"has no chart to save as 'scores\.png'"):
-        ib.show(estimates).save(tmp_path / "scores.png")
+def test_a_page_without_charts_is_no_picture(tmp_path):
+    chosen = Selection(("item",), ("part",), np.ones(1), "random", "bank-id")
+    with pytest.raises(ParameterError, match=r"has no chart to save as 'chosen\.png'"):
+        ib.show(chosen).save(tmp_path / "chosen.png")
+    with pytest.raises(
+        ParameterError, match=r"Selection has no figure to plot\. show\(\.\.\.\) gives its page\. to_polars"
+    ):
+        chosen.plot()
+
+
+def test_estimates_are_drawn_with_their_intervals_the_highest_first(estimates):
+    (data,) = estimates.plot().data
+    order = np.argsort(-estimates["overall"].value)
+    assert data.columns["name"] == [estimates.model_ids[k] for k in order]
+    assert data.columns["low"] == estimates["overall"].low[order].tolist()
+    one = estimate(make_bank(), dict.fromkeys(make_bank().item_ids[:9], 1), method="p-irt", interval="model-based")
+    assert sorted(one.plot().data[0].columns["name"]) == sorted(estimates.targets)
 
 
 def test_charts_alone_are_a_page_and_a_notebook_keeps_their_table():

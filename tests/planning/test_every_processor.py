@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import blas_kernels as kernels
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
@@ -48,7 +48,7 @@ def bank_of(responses):
     """Bank of 24 models, and where the other six stand."""
     new = [row for row, name in enumerate(responses.model_ids) if int(name[-2:]) >= 24]
     past = [row for row in range(responses.n_models) if row not in new]
-    return build_bank(responses.take(models=np.array(past)), Variational("mirt", n_dims=2), rng=0), new
+    return calibrate(responses.take(models=np.array(past)), Variational("mirt", n_dims=2), rng=0), new
 
 
 def chosen_and_estimated(responses):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
@@ -94,7 +94,7 @@ def fitted(values, scenarios):
     n_each = values.shape[1] // len(scenarios)
     names = [(f"{name}/{item}", name) for name in scenarios for item in range(n_each)]
     items = pl.DataFrame(names, schema=["item_id", "scenario"], orient="row")
-    return build_bank(ResponseMatrix.create(values, items=items), Variational("2pl", n_dims=1, tolerance=1e-3))
+    return calibrate(ResponseMatrix.create(values, items=items), Variational("2pl", n_dims=1, tolerance=1e-3))
 
 
 def test_an_estimate_says_what_is_predicted(bank):

@@ -27,7 +27,7 @@ def attempts(n_models: int, *, seed: int, n: int = 4) -> tuple[ResponseMatrix, n
 @pytest.fixture(scope="module")
 def bank():
     with pytest.warns(DataWarning, match="agree more than chance"):
-        return ib.build_bank(attempts(40, seed=3)[0], ib.calibrations.Variational(n_dims=1))
+        return ib.calibrate(attempts(40, seed=3)[0], ib.calibrations.Variational(n_dims=1))
 
 
 def test_the_floor_is_what_chance_does_to_a_run(bank):
@@ -121,7 +121,7 @@ def test_a_table_of_judges_is_read_and_counts_as_chance(bank, tmp_path):
 
 
 def test_what_must_be_known(bank):
-    once = ib.build_bank(ResponseMatrix.create((bank.responses.responses > 0.5).astype(float)))
+    once = ib.calibrate(ResponseMatrix.create((bank.responses.responses > 0.5).astype(float)))
     with pytest.raises(DataError, match="repeated attempts"):
         plan_trials(once)
     unpriced = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs={}))

@@ -163,13 +163,13 @@ def test_models_that_ran_different_sets_are_not_estimated_together():
 def test_a_bank_is_not_written_to_a_name(place, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ib.errors.ParameterError, match="must be written to a folder"):
-        ib.save_bank(ib.load_bank("bank:mmlu-pro"), place)
+        ib.load_bank("bank:mmlu-pro").save(place)
 
 
 def test_swe_bench_verified_is_what_its_results_make(shared_dir):
     responses, _ = swe_bench_verified(shared_dir / "data" / "swebench_verified")
     with pytest.warns(ib.errors.DataWarning, match="2 of 100 models answer like another one"):
-        whole = ib.build_bank(responses)
+        whole = ib.calibrate(responses)
     packaged = ib.load_bank("bank:swebench-verified")
     chosen = ib.select(packaged, 60)
     some = responses.take(items=responses.item_indices(list(chosen.item_ids)))

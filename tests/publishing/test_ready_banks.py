@@ -25,6 +25,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from tests.bank.banks import make_bank
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
+from tests.readers.test_harbor import trial, write_job
 
 N_MODELS, N_ITEMS = 14, 24
 MODELS = [f"model-{k:02d}" for k in range(N_MODELS)]
@@ -156,10 +157,24 @@ def irsl(folder):
     return counts / 8
 
 
+def terminal_bench_2(folder):
+    counts = np.random.default_rng(7).binomial(5, 0.1 + 0.8 * RIGHT)
+    for j, row in enumerate(counts.tolist()):
+        for half, numbers in (("a", range(3)), ("b", range(3, 5))):  # two jobs of a submission; one agent, two efforts
+            trials = [
+                trial(f"t{i:02d}", float(k < n), number=k, llm=f"m{j // 2}") for i, n in enumerate(row) for k in numbers
+            ]
+            for one in trials:
+                one["config"]["agent"]["kwargs"] = {"reasoning_effort": ("low", "high")[j % 2]}
+            write_job(folder / "submissions" / "terminal-bench" / "2.0" / f"terminus-2__{MODELS[j]}" / half, trials)
+    return counts / 5
+
+
 STAND_INS = {
     "swebench-verified": swe_bench, "bfcl": bfcl, "alpaca-eval": alpaca_eval, "livecodebench": live_code_bench,
     "open-llm-v1": open_llm_v1, "open-llm-v2": open_llm_v2, "mmlu-pro": mmlu_pro, "wild": wild,
     "measurement-db": measurement_db, "openeval": openeval, "irsl": irsl,
+    "terminal-bench-2": terminal_bench_2,
 }  # fmt: skip
 
 
@@ -213,7 +228,7 @@ sizes = [8]
 
 
 def put(small, folder, text=RECIPE):
-    ib.save_bank(small, folder)
+    small.save(folder)
     (folder / "recipe.toml").write_text(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from itembank.auditing.run_conditions import changed_conditions, told_conditions
 from itembank.bank.arguments import as_new_responses
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import DataError, DataWarning
 from itembank.living.growing import add_models
 from itembank.readers.read import read_responses
@@ -211,7 +211,7 @@ def bank(tmp_path):
     for number in range(12):
         values = chance.random(30) < 0.2 + 0.05 * number
         write(tmp_path / "past", f"org/p{number}", "usual", values=values)
-    return build_bank(read_responses(tmp_path / "past"), "map")
+    return calibrate(read_responses(tmp_path / "past"), "map")
 
 
 def test_new_results_of_other_prompts_are_refused_unless_read_before(tmp_path, bank):

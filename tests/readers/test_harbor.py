@@ -219,7 +219,7 @@ def test_a_job_is_estimated_and_gated_as_it_is(tmp_path, rng):
     for number, skill in enumerate(np.linspace(0.1, 0.9, 12)):
         rewards = (rng.random((12, 2)) < 0.5 + skill - difficulty[:, None]).astype(float).tolist()
         write_job(tmp_path / "past" / f"job-{number}", several(rewards, llm=f"m{number}"))
-    bank = ib.build_bank(read_responses(tmp_path / "past"))
+    bank = ib.calibrate(read_responses(tmp_path / "past"))
     job = write_job(tmp_path / "new", several([[1.0, 1.0]] * 12, llm="new"))
     assert ib.estimate(bank, job).column("overall").item() == pytest.approx(1.0)
     assert ib.gate(tmp_path / "past" / "job-0", job, margin=0.5).verdict in {"pass", "undecided"}

@@ -149,6 +149,16 @@ def test_what_cannot_be_one_right_number_is_refused(layout, rewards, other, mess
 
 
 @ONE
+def test_arguments_tell_agents_apart_where_they_are_to(layout, tmp_path):
+    write(layout, tmp_path / "a", [[1.0, 0.0], [1.0]])
+    write(layout, tmp_path / "b", [[0.0, 0.0], [1.0]], heat=0.5)
+    found = read_responses(tmp_path, spec=ReadingSpec(model_id_from="args"))
+    np.testing.assert_array_equal(found.responses, [[0.5, 1.0], [0.0, 1.0]])
+    assert len(set(found.model_ids)) == 2
+    assert "0.5" in found.model_ids[1]
+
+
+@ONE
 def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
     write(layout, tmp_path / "a", [[4.0, 0.0, 4.0], [4.0]])
     scaled = read_responses(tmp_path, spec=ReadingSpec(max_response=4.0))
@@ -287,7 +297,7 @@ def test_a_bank_reads_new_results_by_its_own_score_and_refuses_another(tmp_path,
     for model, skill in enumerate(np.linspace(-0.3, 0.3, 12)):
         rewards = (rng.random((12, 4)) < np.clip(chance + skill, 0.05, 0.95)[:, None]).astype(float).tolist()
         write("tau2", tmp_path / "past", rewards, llm=f"m{model}")
-    bank = ib.build_bank(read_responses(tmp_path / "past", metric="pass^3"))
+    bank = ib.calibrate(read_responses(tmp_path / "past", metric="pass^3"))
     write("tau2", tmp_path / "new", [[1.0, 1.0, 1.0, 0.0]] * 6 + [[1.0] * 4] * 6, llm="new")
     path = tmp_path / "new" / "new.json"
     expected = (6 * 0.25 + 6 * 1.0) / 12
@@ -297,7 +307,7 @@ def test_a_bank_reads_new_results_by_its_own_score_and_refuses_another(tmp_path,
     for given in (path, powers, tmp_path / "powers.parquet", pl.DataFrame(table)):
         assert ib.estimate(bank, given).column("overall").item() == pytest.approx(expected)
     ib.write_responses(read_responses(path, metric="pass^2"), tmp_path / "other.parquet")
-    of_means = ib.build_bank(read_responses(tmp_path / "past"))
+    of_means = ib.calibrate(read_responses(tmp_path / "past"))
     past = tmp_path / "past" / "m0.json"
     for refused in (
         lambda: ib.estimate(bank, counts),
@@ -332,7 +342,7 @@ def test_a_task_that_no_model_could_attempt_stops_nothing(layout, tmp_path, rng)
             past = read_responses(tmp_path / "past")
     assert (past.n_models, past.n_items) == (10, 11)
     with pytest.warns(DataWarning, match="1 of 11 items have no answer by any model and are left out: '.*10'"):
-        bank = ib.build_bank(past)
+        bank = ib.calibrate(past)
     write(layout, tmp_path / "new", [*[[1.0, 0.0]] * 10, [None]], llm="new")
     found = ib.estimate(bank, tmp_path / "new", errors="bounds")
     assert (bank.n_items, found.column("overall").item()) == (10, pytest.approx(0.5))

@@ -9,7 +9,7 @@ import pytest
 import itembank as ib
 from itembank.bank.arguments import as_new_responses
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import DataWarning
 from itembank.pages.bank_page import bank_page
 from itembank.responses.responses import ResponseMatrix
@@ -40,7 +40,7 @@ def board():
 @pytest.fixture(scope="module")
 def bank(board):
     with pytest.warns(DataWarning, match="540 scores came without numbers of questions, and count as 100 each"):
-        return ib.build_bank(board[0], ib.calibrations.Variational("2pl"))
+        return ib.calibrate(board[0], ib.calibrations.Variational("2pl"))
 
 
 def overall_errors(bank, responses, truth):
@@ -52,7 +52,7 @@ def test_scores_without_sizes_are_estimated_nearly_as_well_as_with_them(board, b
     scores, sized, truth = board
     with pytest.warns(DataWarning, match="540 scores came without .* count as 100 each, as those of past models do"):
         found = overall_errors(bank, scores, truth).mean()
-    known = overall_errors(ib.build_bank(sized, ib.calibrations.Variational("2pl")), sized, truth).mean()
+    known = overall_errors(ib.calibrate(sized, ib.calibrations.Variational("2pl")), sized, truth).mean()
     assert known < 0.01
     assert found < 1.5 * known
 
@@ -89,7 +89,7 @@ def test_items_of_one_scenario_are_marks_and_not_scores_of_benchmarks():
     marks = ResponseMatrix.create(values)
     assert with_assumed_sizes(marks) is marks
     with pytest.warns(DataWarning, match="If they are scores of whole benchmarks"):
-        assert calibrate(marks).thresholds
+        assert fit_item_model(marks).thresholds
 
 
 def test_known_numbers_and_single_answers_stay():
@@ -117,5 +117,5 @@ def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(boar
     np.testing.assert_array_equal(found.n_trials, [[100, 100]])
     scores = board[0]
     inside = dataclasses.replace(scores, responses=np.clip(scores.responses, 0.01, 0.99))
-    found = calibrate(inside, ib.calibrations.Variational("2pl", family="beta"))
+    found = fit_item_model(inside, ib.calibrations.Variational("2pl", family="beta"))
     assert found.parameters.family == "beta"

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.asked import Asked
@@ -206,7 +206,7 @@ def test_what_cannot_be_learnt_excluded_or_priced_is_refused(bank):
 @pytest.fixture(scope="module")
 def calibrated():
     """A bank of calibrated models, with costs that rise with the item's number."""
-    return build_bank(make_responses(), JointMAP(n_dims=1))
+    return calibrate(make_responses(), JointMAP(n_dims=1))
 
 
 def test_folds_choose_their_own_items_by_the_recipe(calibrated, monkeypatch):

@@ -259,7 +259,7 @@ def test_few_past_models_are_enough(n_models):
 
 
 def test_the_command_line_names_the_criterion(tmp_path):
-    ib.save_bank(BANK, tmp_path / "bank")
+    BANK.save(tmp_path / "bank")
     journal = str(tmp_path / "run.jsonl")
     call = ["session", "start", str(tmp_path / "bank"), "-o", journal, "--model-id", "new", "--criterion", "drawn"]
     assert CliRunner().invoke(cli, call).exit_code == 0

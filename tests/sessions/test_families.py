@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.bank.norms import noise_ratio
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import logit, probability
@@ -152,7 +152,7 @@ def test_float32_responses_do_for_calibrated_intervals():
 def test_a_calibrated_bank_runs_calibrated_sessions(family):
     """From responses to intervals: items are fitted, sessions of models left out are tried, a new model is asked."""
     drawn = with_family(session_bank(n_models=40, n_items=40, n_dims=1), family, precision=10.0)
-    bank = build_bank(drawn.responses, Variational("2pl", family=family))
+    bank = calibrate(drawn.responses, Variational("2pl", family=family))
     assert bank.parameters.family == family
     answers = answers_of(drawn)
     session = begin(bank, budget=Budget(n_items=20))

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import folds
@@ -190,7 +190,7 @@ def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
 
 
 def test_too_few_models_leave_the_item_models_intervals():
-    few = build_bank(BANK.responses.take(models=np.arange(9)))
+    few = calibrate(BANK.responses.take(models=np.arange(9)))
     session = begin(few, budget=BUDGET)
     assert past_sessions(few, session.pool.spec) is None
     assert session.estimate().scores.interval_kind == "model-based"
@@ -230,7 +230,7 @@ def test_intervals_hold_where_the_item_model_is_wrong():
     logits = 1.5 * (theta[:, group] - rng.standard_normal(n_items))
     responses = (rng.random(logits.shape) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
     whole = ResponseMatrix.create(responses)
-    bank = build_bank(whole.take(models=np.arange(n_models - n_new)))
+    bank = calibrate(whole.take(models=np.arange(n_models - n_new)))
     truth = responses[-n_new:].mean(axis=1)
     covered = {}
     for kind in ("calibrated", "model-based"):

@@ -10,7 +10,7 @@ def _abilities(method):
     """Abilities on one dimension."""
 
     def call():
-        found = ib.estimate_abilities("bank-2pl", "new.parquet", method)
+        found = ib.estimators.estimate_abilities("bank-2pl", "new.parquet", method)
         return {"theta": found.theta.tolist(), "standard_errors": found.standard_errors.tolist()}
 
     return call

@@ -78,6 +78,8 @@ class ItemAudit(Tabular):
         If groups of models were compared.
     """
 
+    main_columns = ("item_id", "reasons", "probability", "mean", "evidence")
+
     n_models: int
     order: str
     table: pl.DataFrame
@@ -103,6 +105,12 @@ class ItemAudit(Tabular):
         n_several = int(flagged["reasons"].str.contains(",", literal=True).sum())
         several = f", {n_several:,} of them for several reasons" if n_several else ""
         return f"{flagged.height:,} of {self.table.height:,} items{several}"
+
+    @property
+    def sentence(self) -> str:
+        """How many items are flagged, and for what."""
+        found = ", ".join(f"{n:,} {name}" for name, n in self.counts.items() if n and name not in SAME_FOR_ALL)
+        return f"Flagged by the answers of {self.n_models:,} models: {self.said}{f' ({found})' if found else ''}"
 
     def having(self, reasons: Sequence[str]) -> pl.DataFrame:
         """Items that have any of these reasons.

@@ -37,7 +37,7 @@ def as_bank(bank: GivenBank) -> Bank:
     if isinstance(bank, str | Path):
         return load_bank(bank)
     raise ParameterError(
-        f"bank must be a Bank or the path of a bank's folder, got {_kind(bank)}. Make one with build_bank(responses), "
+        f"bank must be a Bank or the path of a bank's folder, got {_kind(bank)}. Make one with calibrate(responses), "
         "or load one with load_bank('bank')."
     )
 

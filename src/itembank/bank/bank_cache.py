@@ -104,7 +104,9 @@ class BankCache:
     def keep_in_bank(self) -> None:
         """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them."""
         if self.folder is None:
-            raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
+            raise ParameterError(
+                "the bank lives in memory only. Write it with bank.save(path), which keeps this work, too."
+            )
         if self.source:
             raise ParameterError(
                 f"{self.source} is a copy of what was published, and stays so. Copy it into a folder of yours "

@@ -62,16 +62,7 @@ DAMAGED = (
 
 
 def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a bank folder, with what has been derived from the bank so far.
-
-    Raises
-    ------
-    BankError
-        When `path` exists and is not a bank, or is one and `overwrite` is not set; or the bank is asked
-        for an earlier score (`itembank.banks.with_target`).
-    ParameterError
-        When `path` is a file, or nothing can be made there.
-    """
+    """Write a bank folder: `Bank.save`."""
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
     if bank.headline is not None:

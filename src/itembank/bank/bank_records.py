@@ -34,7 +34,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """Read and check `bank.json` alone."""
     try:
         record = read_json(path / RECORD)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise BankError(f"{path} is not a bank: it holds no {RECORD}. {where_a_bank_is(path)}") from error
     except (OSError, DataError) as error:
         raise IntegrityError(f"{error} It is the record of a bank: calibrate the bank again.") from error

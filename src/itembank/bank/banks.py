@@ -4,10 +4,12 @@ import datetime
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from itembank import above
 from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
 from itembank.bank.bank_places import title_of
@@ -95,7 +97,7 @@ KNOWN_PARAMETERS = "known-parameters"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration(Compact):
-    """Result of `calibrate`, for all n_items items of the responses, in their order.
+    """Result of `fit_item_model`, for all n_items items of the responses, in their order.
 
     Attributes
     ----------
@@ -201,7 +203,7 @@ class Calibration(Compact):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bank(Compact):
-    """A calibrated item bank; make one with `build_bank`, keep it with `save_bank`, get it with `load_bank`.
+    """A calibrated item bank; make one with `calibrate`, keep it with `save`, get it with `load_bank`.
 
     Attributes
     ----------
@@ -250,6 +252,7 @@ class Bank(Compact):
         scenarios, calibration = self.targets.scenarios, self.calibration
         size = f"{self.n_calibration_models:,} past models x {self.n_total:,} items"
         own, title = sorted({one.n_items for one in self.own_selections}), title_of(self.cache.folder)
+        n_next = own[0] if own else min(100, self.n_items)
         lines = [
             f"Bank {visible(f'{name} ({self.bank_id})' if name else self.bank_id)}: {size}",
             *([f"  {title}"] if title else []),
@@ -257,12 +260,14 @@ class Bank(Compact):
             f"  score: {self.target_id}"
             + (f", {self.targets.overall_in_words}" if self.targets.overall_in_words else ""),
             f"  item model: {calibration.item_model}, n_dims {calibration.n_dims}, by {calibration.method}",
+            *([f"  newest past model: {self.newest:%b %Y}"] if self.newest else []),
             *([f"  {calibration.caution}"] if calibration.caution else []),
         ]
         if self.published is not None:
             lines.append("  published without past models' responses")
         if own:
             lines.append(f"  items to run: {', '.join(map(str, own[:-1]))}{' or ' * (len(own) > 1)}{own[-1]}")
+        lines.append(f"  Next: ib.select(bank, {n_next}); ib.info(bank) says more")
         return "\n".join(lines)
 
     @property
@@ -353,6 +358,35 @@ class Bank(Compact):
             columns |= {"difficulty": found.value, "difficulty_error": found.standard_error}
         table = self.responses.items.select("item_id", "scenario", "subscenario")
         return table.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
+
+    @property
+    def models(self) -> pl.DataFrame:
+        """Past models with what is known of each, and their scores: one a row, a column a scenario, then the overall.
+
+        A score is NaN where it is not known. Of a bank that was published without responses there are the names and
+        overall scores that it was published with.
+        """
+        if self.published is not None:
+            past = self.past_models
+            ids = past.told or (() if past.salt else past.names)
+            columns = {"model_id": ids or [None] * past.scores.size, self.targets.last: past.scores}
+            return pl.DataFrame(columns, schema_overrides={"model_id": pl.String})
+        names = [name if name not in self.responses.models.columns else f"score:{name}" for name in self.targets.names]
+        scores = pl.DataFrame(np.ascontiguousarray(self.past_scores), schema=names)
+        return self.responses.models.hstack(scores)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the bank's folder, with what has been derived from it so far; `load_bank` reads it.
+
+        Raises
+        ------
+        BankError
+            When `path` exists and is not a bank, or is one and `overwrite` is not set; or the bank is asked for an
+            earlier score (`itembank.banks.with_target`).
+        ParameterError
+            When `path` is a file, or nothing can be made there.
+        """
+        above.save_bank(self, path, overwrite=overwrite)
 
     @property
     def mean_responses(self) -> FloatArray:

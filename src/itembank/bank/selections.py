@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from itembank.checks import is_number
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, shown, visible
 from itembank.files.atomic import write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.numerics.arrays import FloatArray
-from itembank.tabular import Compact
+from itembank.tabular import Note, Tabular
 
 SCHEMA_VERSION = "itembank.selection/1"
+EXPLANATION = "explanation"
 EARLIER = "earlier"
 INCLUDED = "included"
 """Stands in a recipe where items had to be chosen."""
@@ -23,7 +25,7 @@ NEVER_ASKED = "never_asked"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Selection(Compact):
+class Selection(Tabular):
     """Chosen items.
 
     Attributes
@@ -97,12 +99,25 @@ class Selection(Compact):
         has_included = self.recipe is not None and bool(self.recipe.get(INCLUDED))
         return self.method in {"random", "stratified"} and not has_included
 
+    def __len__(self) -> int:
+        """Return the number of chosen items."""
+        return self.n_items
+
+    @property
+    def sentence(self) -> str:
+        """How many items were chosen, how, and what is to be done with them."""
+        return (
+            f"{self.n_items:,} items of bank {visible(self.bank)}, by {visible(self.method)}\n"
+            "Next: run these (item_ids), then ib.estimate(bank, answers, selection)"
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """How the items came about, if there is more to say than the method's name."""
+        return (Note(EXPLANATION, f"Chosen by {self.explanation}"),) if self.explanation else ()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the JSON file."""
-        rows = self._rows()
-        if self.inclusion_probabilities is not None:
-            for row, probability in zip(rows, self.inclusion_probabilities.tolist(), strict=True):
-                row["inclusion_probability"] = probability
         return {
             "schema_version": SCHEMA_VERSION,
             "method": self.method,
@@ -113,16 +128,16 @@ class Selection(Compact):
             "explanation": self.explanation,
             "recipe": None if self.recipe is None else dict(self.recipe),
             **({NEVER_ASKED: list(self.never_asked)} if self.never_asked else {}),
-            "items": rows,
-            **({} if self.earlier is None else {EARLIER: self.earlier._rows()}),
+            "items": self.rows(),
+            **({} if self.earlier is None else {EARLIER: self.earlier.rows()}),
         }
 
-    def _rows(self) -> list[dict[str, Any]]:
-        """One record for each item."""
-        return [
-            {"item_id": item, "scenario": scenario, "weight": weight}
-            for item, scenario, weight in zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
-        ]
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row an item: `item_id`, `scenario`, `weight` and, where known, `inclusion_probability`."""
+        columns = {"item_id": self.item_ids, "scenario": self.scenarios, "weight": self.weights}
+        chances = self.inclusion_probabilities
+        return pl.DataFrame(columns | ({} if chances is None else {"inclusion_probability": chances}))
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "selection") -> Self:

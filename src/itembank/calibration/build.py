@@ -1,4 +1,4 @@
-"""The verb `build_bank`: from past results to a calibrated item bank."""
+"""The verb `calibrate`: from past results to a calibrated item bank."""
 
 from dataclasses import replace
 
@@ -6,43 +6,48 @@ import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Bank, Calibration, bank_fingerprint
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.dimensions import usual_spec
 from itembank.calibration.families import sized
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.errors import DataWarning, warn
+from itembank.errors import DataWarning, says_instead, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix, without_silent
 from itembank.responses.score_names import Across, Within
-from itembank.responses.siblings import sibling_groups, siblings_in_words
+from itembank.responses.siblings import sibling_groups, siblings_in_words, warn_of_no_overlap
 from itembank.responses.targets import ScoreTargets
 
 CHOICE_FRACTION, CALIBRATION_FRACTION = 0.2, 0.6
 """Progress when the number of dimensions is chosen, and when the calibration is done; after it half of the models are
 fitted for the bias."""
 
+IN_SPEC = "method=calibrations.Variational('mirt', n_dims=3), a spec with its choices"
 
-def build_bank(
+
+@says_instead(**dict.fromkeys(("n_dims", "dims", "item_model", "family"), IN_SPEC), spec="method", seed="rng")
+def calibrate(
     responses: GivenResponses,
-    spec: CalibrationSpec | str = "variational",
+    method: CalibrationSpec | str = "variational",
     *,
     within: Within = "micro",
     across: Across = "scenarios",
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> Bank:
-    """Calibrate the items and measure what estimation needs: the item model's bias and the responses' variance.
+    """Calibrate a bank of items on the answers of past models, as `itembank calibrate` does.
+
+    Beside the item model it measures what estimation needs: the item model's bias and the responses' variance.
 
     Parameters
     ----------
     responses : ResponseMatrix, path or paths, table
         Past results: the answers of the past models.
-    spec : CalibrationSpec or str
+    method : spec or str
         The name of a method ('variational', 'map', 'mml'), for as many dimensions as suit the responses (`usual_spec`):
-        the bank is then that of `itembank calibrate`. Or a spec, which is taken as it is:
+        the bank is then that of the command. Or a spec, which is taken as it is:
         ``Variational("mirt", n_dims=5)``.
     within, across : str
         How items make scenario scores and scenarios the overall score, as for `ScoreTargets.create`.
@@ -53,25 +58,26 @@ def build_bank(
     Raises
     ------
     DataError, ParameterError
-        As `calibrate` and `ScoreTargets.create`.
+        As `calibrations.fit_item_model` and `ScoreTargets.create`.
 
     Examples
     --------
-    >>> bank = build_bank(responses)  # doctest: +SKIP
+    >>> bank = calibrate(responses)  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
-    responses = sized(_answered(as_responses(responses)), METHODS.resolve(spec))
+    responses = sized(_answered(as_responses(responses)), METHODS.resolve(method))
+    warn_of_no_overlap(responses)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     alike = siblings_in_words(responses.model_ids, sibling_groups(responses))
     if alike:
         warn(alike, DataWarning)
     chosen = 0.0
-    if isinstance(spec, str) and spec in METHODS.kinds:
+    if isinstance(method, str) and method in METHODS.kinds:
         chosen = CHOICE_FRACTION
         about = "choosing the number of dimensions: "
-        spec, _ = usual_spec(responses, spec, progress=part_of(progress, 0.0, chosen, about))
-    spec = METHODS.resolve(spec)
-    calibration = calibrate(responses, spec, progress=part_of(progress, chosen, CALIBRATION_FRACTION))
+        method, _ = usual_spec(responses, method, progress=part_of(progress, 0.0, chosen, about))
+    spec = METHODS.resolve(method)
+    calibration = fit_item_model(responses, spec, progress=part_of(progress, chosen, CALIBRATION_FRACTION))
     bias = item_model_bias(
         responses,
         replace(spec, family=calibration.parameters.family),

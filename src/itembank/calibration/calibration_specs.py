@@ -69,7 +69,7 @@ class Variational(CalibrationSpec):
         Stop when the bound rises by less than this fraction of its size (10,000 at least) a sweep, on the mean of five.
     single_precision : bool or 'auto'
         Do passes over the responses in float32: the bound can then waver by about 1e-7 of its size, and loadings differ
-        between processors (see `docs/reliability.md`). 'auto' does so with more than a million responses.
+        between processors (see `contributing/reliability.md`). 'auto' does so with more than a million responses.
     by_task : bool
         Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
         and tasks differ; not with '1pl'.

@@ -10,7 +10,6 @@ import numpy as np
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Calibration
 from itembank.bank.known_scores import KnownScores
-from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.calibration_specs import (
     METHODS,
     CalibrationSpec,
@@ -20,6 +19,7 @@ from itembank.calibration.calibration_specs import (
     loosened,
 )
 from itembank.calibration.families import without_repeated_warnings
+from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
 from itembank.calibration.item_model_bias import score_errors
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy
 from itembank.irt.bernoulli import logit, probability
@@ -114,7 +114,7 @@ def usual_spec(
 ) -> tuple[CalibrationSpec, str]:
     """Return the spec of a method by its name, with as many dimensions as suit the responses, and why so many.
 
-    This is what `build_bank` takes of a name, and `itembank calibrate` of its options.
+    This is what `calibrate` takes of a name, and `itembank calibrate` of its options.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def fit_candidate(
     chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
     with without_repeated_warnings(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite converged still predicts
-        return calibrate(held_out.train, chosen)
+        return fit_item_model(held_out.train, chosen)
 
 
 def hidden_errors(

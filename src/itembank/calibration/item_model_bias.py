@@ -4,9 +4,9 @@ import numpy as np
 
 from itembank.bank.banks import Calibration
 from itembank.bank.known_scores import KnownScores
-from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, loosened
 from itembank.calibration.families import with_family, without_repeated_warnings
+from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
@@ -80,7 +80,7 @@ def item_model_bias(
     try:
         chosen = with_family(loosened(spec, tolerance), responses)
         with without_repeated_warnings():
-            fitted = calibrate(train.take(models=answered, items=usable), chosen, progress=progress)
+            fitted = fit_item_model(train.take(models=answered, items=usable), chosen, progress=progress)
     except DataError:  # half of the models may leave no item that separates them
         return unmeasured
     errors = []

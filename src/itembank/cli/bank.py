@@ -110,7 +110,7 @@ def build_command(
     """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
 
     NAME is one of itembank bank list; or a FILE of your own says what to fetch, how to read it, and the bank's name
-    (docs/ready-banks.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
+    (docs/starting.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
     Mind the licence of the results.
 
       itembank bank build swebench-verified
@@ -168,7 +168,7 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, Pro
     loaded = ib.load_bank(bank)
     with working(f"bank {name}") as report:
         changed = change(loaded, report)
-    ib.save_bank(changed, new["output"], overwrite=new["force"])
+    changed.save(new["output"], overwrite=new["force"])
     row = {
         "bank": changed.bank_id,
         "name": changed.name or None,

@@ -107,8 +107,7 @@ def calibrate_command(
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
     """
     from itembank.bank.bank_files import check_bank_destination
-    from itembank.calibration.calibrate import MINIMUM_MODELS
-    from itembank.responses.siblings import warn_of_no_overlap
+    from itembank.calibration.fit_item_model import MINIMUM_MODELS
     from itembank.responses.targets import ScoreTargets
 
     options.share_work(jobs)
@@ -139,15 +138,14 @@ def calibrate_command(
             begun = {"within": within, "across": across, "rng": seed}
             _begin(matrix.items, matrix, output, begun, out, force=force)
             return
-        warn_of_no_overlap(matrix)
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
+            bank = ib.calibrate(matrix, spec, within=within, across=across, rng=seed, progress=report)
         if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
-        ib.save_bank(bank, output, overwrite=force)
+        bank.save(output, overwrite=force)
     _print_summary(bank, out)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
@@ -248,7 +246,7 @@ def _begin(
 
     with progress("calibrate") as report:
         bank = ib.banks.start(table, matrix, progress=report, **choices)
-    ib.save_bank(bank, output, overwrite=force)
+    bank.save(output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
     row = {
@@ -272,7 +270,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Pri
     """Make a bank of known item parameters, and write the items to run beside it if the file names them."""
     with warnings_as_notes():
         bank = ib.banks.start(items, parameters=True, **choices)
-    ib.save_bank(bank, output, overwrite=force)
+    bank.save(output, overwrite=force)
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")

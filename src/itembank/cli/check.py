@@ -10,13 +10,13 @@ import click
 import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli import options
-from itembank.cli.check_tables import Checks, print_checks
+from itembank.cli.check_tables import print_checks
 from itembank.cli.command import EXIT_FAILED, EXIT_IMPRECISE
-from itembank.cli.new_results import note_known_models, note_overall, read_new_results, read_results
+from itembank.cli.new_results import note_overall, read_new_results, read_results
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
 from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
 from itembank.cli.signatures import Choices, argument, option, verb
-from itembank.errors import DataError, visible
+from itembank.errors import visible
 from itembank.spreadsheets import write_guarded_csv
 
 if TYPE_CHECKING:
@@ -25,17 +25,12 @@ if TYPE_CHECKING:
     from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
     from itembank.pages.render import Page
-    from itembank.progress import ProgressCallback
-    from itembank.sessions.journal_sessions import JournalAnswers
 
 COLUMNS = ("item_id", "reason", "P(defect)", "evidence", "text", "mean", "item-rest")
 """What a terminal has room for; other formats and the written table have the rest."""
 LONGEST_TEXT = 120
 """Characters of an item's text that a table shows."""
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
-ENOUGH_FOR_DRIFT = 5
-"""New models that are enough to look for drift unasked."""
-
 
 _ITEMS: Choices = {
     "known": option(
@@ -240,143 +235,45 @@ def _check_models(
     bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer
 ) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
-    from itembank.auditing.run_conditions import with_same_content
-    from itembank.estimation.asked import known_items
+    from itembank.auditing.check import check_models
+    from itembank.sessions.journal import is_journal
+
+    def wants(part: str) -> bool:
+        return not asked["parts"] or part in asked["parts"]
 
     is_chosen = asked["selection"] is None
     refuse_unused(
         (("sizes", "seed"), is_chosen, "items that are to be chosen, not with --selection"),
-        (("sizes", "selection", "seed"), _wants(asked, ACCURACY), "--only accuracy"),
-        (("groups", "reference"), _wants(asked, FIT), "--only fit"),
-        ("since", _wants(asked, DRIFT), "--only drift"),
+        (("sizes", "selection", "seed"), wants(ACCURACY), "--only accuracy"),
+        (("groups", "reference"), wants(FIT), "--only fit"),
+        ("since", wants(DRIFT), "--only drift"),
     )
-    loaded = ib.load_bank(bank)
+    loaded, path = ib.load_bank(bank), asked["selection"]
     with working("check") as report:
-        loaded = _bank_of(loaded, responses)
-        answers = _read(loaded, responses, asked["match"], jq)
-        known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])
-        note_known_models(loaded, known.model_ids)
-        same, changes = with_same_content(loaded, known)
-        checks = _examined(loaded, answers._replace(responses=same), asked, changes, report)
+        has_journals = any(map(is_journal, responses))
+        refuse_unused(("jq", not has_journals, "results other than journals of sessions"))
+        read = partial(read_new_results, loaded, responses, match=asked["match"], jq=jq, same_content=False)
+        checks = check_models(
+            loaded,
+            list(responses) if has_journals else read(),
+            only=asked["parts"],
+            groups=_named(asked["groups"]),
+            reference=None if asked["reference"] is None else ids_of_file(asked["reference"]),
+            since=asked["since"],
+            sizes=asked["sizes"],
+            selection=None if path is None else ib.Selection.load(path),
+            rng=asked["seed"],
+            ignore_unknown=asked["ignore_unknown"],
+            progress=report,
+        )
+        refuse_unused(("seed", checks.accuracy is not None, "models that ran everything"))
+    for text in checks.notes:
+        note(f"Note: {visible(text)}")
     print_checks(checks, out)
     if checks.accuracy is not None:
         note_overall(loaded)
     if not checks.suits:
         click.get_current_context().exit(EXIT_IMPRECISE)
-
-
-def _wants(asked: Mapping[str, Any], part: str) -> bool:
-    """Whether a part is examined if it can be."""
-    return not asked["parts"] or part in asked["parts"]
-
-
-def _asks(asked: Mapping[str, Any], part: str) -> bool:
-    """Whether a part was asked for, and must be examined."""
-    others: dict[str, Any] = {
-        FIT: asked["groups"] or asked["reference"],
-        DRIFT: asked["since"] is not None,
-        ACCURACY: asked["sizes"] or asked["selection"],
-    }
-    return part in asked["parts"] or bool(others[part])
-
-
-def _examined(
-    bank: "ib.Bank",
-    answers: "JournalAnswers",
-    asked: Mapping[str, Any],
-    changes: tuple[str, ...],
-    report: "ProgressCallback",
-) -> Checks:
-    """Examine what is asked for, and what the results allow."""
-    from itembank.auditing.bank_check import ran_all_of_a_scenario
-
-    matrix, named = answers.responses, _named(asked["groups"])
-    if answers.sessions and _asks(asked, DRIFT):
-        raise click.UsageError(
-            "drift cannot be seen in adaptive sessions, whose items were chosen by the answers. Give full runs or runs "
-            "of a selection."
-        )
-    has_full_runs = ran_all_of_a_scenario(bank, matrix)
-    if _wants(asked, ACCURACY) and not _asks(asked, ACCURACY):
-        refuse_unused(("seed", has_full_runs, "models that ran everything"))
-    fit = drift = scores = None
-    if _asks(asked, FIT) or (_wants(asked, FIT) and _can_examine(bank, matrix, report)):
-        reference = None if asked["reference"] is None else ids_of_file(asked["reference"])
-        fit = ib.diagnostics.check_fit(
-            bank,
-            matrix,
-            groups=named,
-            reference=reference,
-            order=answers.order,
-            sessions=answers.sessions,
-            progress=report,
-        )
-    is_enough = fit is not None and not answers.sessions and matrix.n_models >= ENOUGH_FOR_DRIFT
-    if _asks(asked, DRIFT) or (_wants(asked, DRIFT) and is_enough):
-        column, _, day = (asked["since"] or "").rpartition("=")
-        drift = ib.diagnostics.item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
-    if _asks(asked, ACCURACY) or (_wants(asked, ACCURACY) and has_full_runs):
-        path = asked["selection"]
-        scores = ib.diagnostics.check_bank(
-            bank,
-            matrix,
-            sizes=asked["sizes"],
-            selection=None if path is None else ib.Selection.load(path),
-            rng=asked["seed"],
-            progress=report,
-        )
-    found = Checks(bank.bank_id, changes, fit, drift, scores)
-    if not (found.parts or changes):
-        raise DataError(
-            "Nothing could be checked. Accuracy needs models that ran all items of a scenario; fit and drift need a "
-            "bank with past models' answers to the same items."
-        )
-    return found
-
-
-def _bank_of(bank: "ib.Bank", paths: Sequence[Path]) -> "ib.Bank":
-    """Return the bank with the score that journals were begun for; say so if it gives another by now."""
-    from itembank.sessions.journal import is_journal
-
-    journals = [path for path in paths if is_journal(path)]
-    if not journals:
-        return bank
-    from itembank.sessions.journal_sessions import bank_of_journals
-
-    found = bank_of_journals(bank, journals)
-    if found.target_digest != bank.target_digest:
-        note(
-            f"The sessions were started for {visible(found.target_id)}: they are checked on its items, also those that "
-            f"do not count in {visible(bank.target_id)}."
-        )
-    return found
-
-
-def _read(bank: "ib.Bank", paths: Sequence[Path], match: str, jq: str | None) -> "JournalAnswers":
-    """Read results, or the answers of sessions with their order."""
-    from itembank.sessions.journal import is_journal
-    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses
-
-    journals = [path for path in paths if is_journal(path)]
-    if not journals:
-        return JournalAnswers(read_new_results(bank, paths, match=match, jq=jq, same_content=False), {}, {})
-    refuse_unused(("jq", False, "results other than journals of sessions"))
-    if len(journals) < len(paths):
-        raise click.UsageError(
-            "RESPONSES must be journals of sessions or other results, not both. Check them one after the other."
-        )
-    return journal_responses(bank, journals)
-
-
-def _can_examine(bank: "ib.Bank", matrix: "ib.ResponseMatrix", report: "ProgressCallback") -> bool:
-    """Whether the fit of these models can be compared with that of past models; else say why not."""
-    from itembank.auditing.past_fit import why_not_examined
-    from itembank.auditing.run_conditions import marked_otherwise
-
-    reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
-    if reason:
-        note(f"The fit of models cannot be compared with that of past models: {reason}.")
-    return not reason
 
 
 def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:

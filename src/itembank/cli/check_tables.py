@@ -1,9 +1,8 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +12,7 @@ from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
     from itembank.auditing.bank_check import BankCheck
+    from itembank.auditing.check import Checks
     from itembank.auditing.item_drift import ItemDrift
     from itembank.auditing.person_fit import FitCheck
 
@@ -20,59 +20,17 @@ MOST_DRIFTED = 20
 """Drifted items in a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """All that a call of the command examined; None if it did not."""
-
-    bank_id: str
-    changes: tuple[str, ...]
-    fit: "FitCheck | None"
-    drift: "ItemDrift | None"
-    accuracy: "BankCheck | None"
-
-    @property
-    def suits(self) -> bool:
-        """Whether nothing was found that chance does not explain."""
-        found = [one.suits for one in (self.fit, self.accuracy) if one is not None]
-        return not self.changes and all(found)
-
-    @property
-    def parts(self) -> "list[FitCheck | ItemDrift | BankCheck]":
-        """What was examined, in the order of printing."""
-        return [one for one in (self.fit, self.drift, self.accuracy) if one is not None]
-
-    @property
-    def hints(self) -> list[str]:
-        """What else there is to say of models and of what such a check can find."""
-        return [hint for one in (self.fit, self.accuracy) if one is not None for hint in one.hints]
-
-
-def print_checks(checks: Checks, out: Printer) -> None:
+def print_checks(checks: "Checks", out: Printer) -> None:
     """Print what was found: one JSON object, one table of CSV, or one section below the other."""
     if out.is_json:
-        record: dict[str, Any] = {
-            "bank": checks.bank_id,
-            "suits": checks.suits,
-            "changes": list(checks.changes),
-            "verdicts": [sentence for one in checks.parts for sentence in one.verdicts],
-            "hints": checks.hints,
-        }
-        if checks.fit is not None:
-            record |= {"fit": checks.fit.rows(), "groups": checks.fit.group_rows()}
-        if checks.drift is not None:
-            drifted = [vars(one) for one in checks.drift.drifted]
-            record["drift"] = {**checks.drift.to_dict(), "items": drifted}
-        if checks.accuracy is not None:
-            record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
-        print_object(record, "check")
+        print_object(checks.to_dict(), "check")
     elif out.is_csv:
-        tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
-        out.rows(tables[0].rows() if tables else [], "check")
+        out.rows(checks.rows(), "check")
     else:
         _print_sections(checks)
 
 
-def _print_sections(checks: Checks) -> None:
+def _print_sections(checks: "Checks") -> None:
     """Print one section below the other, with an empty line between them."""
     from itembank.auditing.person_fit import ONE_RUN, SHIFT
 

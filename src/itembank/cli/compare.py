@@ -140,9 +140,8 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
     elif out.is_table:
         rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
-    if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
-        title = _sentence(comparison.rows()[0])
-    else:
+    title = "" if is_ranking else comparison.sentence
+    if not title:
         title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
         by_bank = f", by {comparison.method}, bank {comparison.bank_id}" if comparison.bank_id else ""
         title += f", in points{by_bank}"
@@ -165,22 +164,6 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
         detail(
             f"Clearly is an adjusted p below {1.0 - comparison.spec.level:.3g}; intervals are adjusted alike (Holm)."
         )
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    """Say which of two models is better, as far as the interval tells."""
-    points, low, high = (100.0 * row[name] for name in ("difference", "low", "high"))
-    if math.isnan(points + low + high):
-        return f"{row['model_b']} and {row['model_a']}: the difference of their {row['target']} scores is not known"
-    interval = "exactly, in this run" if low == high else f"{100 * row['level']:g} % interval {low:+.1f} to {high:+.1f}"
-    if low <= 0.0 <= high:
-        no = "No difference" if low == high else "No sure difference"
-        return (
-            f"{no}: {row['model_b']} less {row['model_a']} is {points:+.1f} points of the "
-            f"{row['target']} score ({interval})"
-        )
-    verb = "better" if points > 0.0 else "worse"
-    return f"{row['model_b']} is {abs(points):.1f} points {verb} than {row['model_a']}, {row['target']} ({interval})"
 
 
 def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:

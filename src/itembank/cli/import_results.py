@@ -1,6 +1,5 @@
 """`itembank import`: turn per-item results into a response file."""
 
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 Read: TypeAlias = Callable[..., "ib.ResponseMatrix"]
 FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
 """What `--as` may say: the layouts of tables, and the programs whose results are read."""
-SAME_MEAN = 0.0005
-"""Difference of two means of responses that nobody would see in points."""
 BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
 """Facts on responses without --verbose."""
 FEWEST_MODELS = 3
-"""A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
+"""A calibration refuses fewer (`calibration.fit_item_model`, which takes longer to load than a small import)."""
 
 
 NO_ERRORS = "error"
@@ -246,6 +243,7 @@ def _say_found(rows: "ResponseRows") -> None:
 
 def _write(read: "Read", output: Path, out: Printer) -> None:
     """Read with `read(progress=...)`, write, and say what was read."""
+    from itembank.responses.contents import about_responses, means_in_words, scenario_rows
     from itembank.responses.response_files import check_response_destination
     from itembank.responses.siblings import warn_of_no_overlap
 
@@ -254,14 +252,15 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
         responses = read(progress=report)
         is_apart = warn_of_no_overlap(responses)
         ib.write_responses(responses, output)
-    about = about_responses(responses, output)
+    about = {"file": str(output), **about_responses(responses)}
     out.rows(
         [about],
         "responses",
         title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
     )
-    note_means(about, scenario_rows(responses))
+    for text in means_in_words(about, scenario_rows(responses)):
+        note(text)
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
@@ -278,74 +277,6 @@ def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) 
             f"itembank estimate BANK {output}"
         )
     return f"itembank calibrate {output} -o bank"
-
-
-def about_responses(responses: "ib.ResponseMatrix", path: Path) -> dict[str, Any]:
-    """One row on the responses of a file."""
-    n_cells = responses.n_models * responses.n_items
-    n_responses = n_trials = 0
-    total, is_binary = 0.0, True
-    for part in responses.parts():
-        observed = part.observed
-        n_responses += int(observed.sum())
-        total += float(part.responses[observed].sum())
-        is_binary &= part.is_binary
-        if part.n_trials is not None:
-            n_trials += int(part.n_trials[observed].sum())
-    return {
-        "file": str(path),
-        "n_models": responses.n_models,
-        "n_items": responses.n_items,
-        "n_scenarios": responses.items["scenario"].n_unique(),
-        "n_responses": n_responses,
-        "n_missing": n_cells - n_responses,
-        "n_lost": 0 if responses.lost is None else int(responses.lost.n.sum()),
-        "errors": None if responses.lost is None else responses.lost.errors,
-        "density": n_responses / n_cells,
-        "mean_response": total / n_responses if n_responses else math.nan,
-        "is_binary": is_binary,
-        "n_trials": None if responses.n_trials is None else n_trials,
-        "costs": ", ".join(responses.costs) or None,
-    }
-
-
-def scenario_rows(responses: "ib.ResponseMatrix") -> list[dict[str, Any]]:
-    """One row a scenario."""
-    import numpy as np
-
-    scenario = responses.items["scenario"].to_numpy()
-    names = list(dict.fromkeys(scenario.tolist()))
-    n_models, n_responses, total = (np.zeros(len(names)) for _ in range(3))
-    for part in responses.parts():
-        values = part.responses
-        for number, name in enumerate(names):
-            own = values[:, scenario == name]
-            is_there = ~np.isnan(own)
-            n_models[number] += is_there.any(axis=1).sum()
-            n_responses[number] += is_there.sum()
-            total[number] += np.nansum(own)
-    n_items = [int(np.sum(scenario == name)) for name in names]
-    return [
-        {
-            "scenario": name,
-            "n_items": n_items[number],
-            "n_models": int(n_models[number]),
-            "density": float(n_responses[number] / (responses.n_models * n_items[number])),
-            "mean_response": float(total[number] / n_responses[number]) if n_responses[number] else None,
-        }
-        for number, name in enumerate(names)
-    ]
-
-
-def note_means(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say which mean the mean response is, if that of scenarios is another: a bank's overall score is the latter."""
-    means = [row["mean_response"] for row in rows if row["mean_response"] is not None]
-    if len(means) > 1 and abs(sum(means) / len(means) - about["mean_response"]) > SAME_MEAN:
-        note(
-            f"mean_response is the mean of all answers (micro). A bank's overall score is the mean of its {len(means)} "
-            f"scenario scores (macro), {100.0 * sum(means) / len(means):.1f} points here; itembank calibrate --across "
-            "items makes it micro."
-        )
 
 
 @verb("download")

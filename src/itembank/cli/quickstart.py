@@ -61,7 +61,7 @@ def quickstart_command(
         past, new = split_runs(ib.load_builtin("bytelms"), seed)
         with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
             warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
-            bank = ib.build_bank(past, rng=seed, progress=advance)
+            bank = ib.calibrate(past, rng=seed, progress=advance)
         methods = dict.fromkeys(one.selection for one in STRATEGIES)
         chosen = {method: ib.select(bank, n_items, method=method, rng=seed) for method in methods}
         asked = {name: new.take(items=new.item_indices(one.item_ids)) for name, one in chosen.items()}
@@ -160,7 +160,7 @@ def _write(
     places = [folder / name for name in FILES]
     with adding_to_folder(folder) as made:
         files = [made / name for name in FILES]
-        ib.save_bank(bank, files[0])
+        bank.save(files[0])
         selection.save(files[1])
         write_responses(asked, files[2])
         table = pl.DataFrame(estimates.rows())  # every target of the first model, then of the next, like `true`

@@ -1,5 +1,6 @@
 """`Comparison`: differences of models with everything that is needed to interpret them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -11,7 +12,7 @@ from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.difference_tests import SAME, DifferenceTests, Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
-from itembank.errors import first_few, remedy
+from itembank.errors import first_few, remedy, visible
 from itembank.estimation.estimates import Scores, Typicality
 from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -225,6 +226,13 @@ class Comparison(Tabular):
     """
 
     schema = "compare"
+    header = (
+        *("estimand", "method", "interval=interval_kind", "bank=bank_id", "target_id", "level", "sentence", "notes"),
+    )
+    main_columns = (
+        *("model_a", "model_b", "target", "difference", "low", "high", "level", "probability_b_better", "p_holm"),
+        "n_shared_items",
+    )
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
@@ -256,6 +264,29 @@ class Comparison(Tabular):
     def estimand(self) -> str:
         """What the differences are of."""
         return self.spec.estimand or RUN
+
+    @property
+    def level(self) -> float:
+        """Level of the intervals."""
+        return self.spec.level
+
+    @property
+    def sentence(self) -> str:
+        """Which of two models is better, as far as the interval of one score tells; empty for more."""
+        if self.difference.value.size != 1:
+            return ""
+        (row,) = self.rows()
+        one, other, target = (visible(row[name]) for name in ("model_a", "model_b", "target"))
+        points, low, high = (100.0 * row[name] for name in ("difference", "low", "high"))
+        if math.isnan(points + low + high):
+            return f"{other} and {one}: the difference of their {target} scores is not known"
+        is_exact, level = low == high, f"{100 * self.level:g} %"
+        interval = "exactly, in this run" if is_exact else f"{level} interval {low:+.1f} to {high:+.1f}"
+        if low <= 0.0 <= high:
+            no = "No difference" if is_exact else "No sure difference"
+            return f"{no}: {other} less {one} is {points:+.1f} points of the {target} score ({interval})"
+        way = "better" if points > 0.0 else "worse"
+        return f"{other} is {abs(points):.1f} points {way} than {one}, {target} ({interval})"
 
     @property
     def is_clear(self) -> BoolArray:

@@ -57,8 +57,8 @@ MOST_KEPT = 8
 def estimate(
     bank: GivenBank,
     responses: NewResponses,
-    *,
     selection: GivenSelection | None = None,
+    *,
     method: EstimationSpec | str = "auto",
     level: float = 0.95,
     interval: IntervalChoice = "auto",

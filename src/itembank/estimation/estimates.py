@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, did_you_mean, shown, visible
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import probability_above
@@ -188,6 +188,10 @@ class ScoreEstimates(Tabular):
     """
 
     main_columns = ("model_id", "target", "estimate", "low", "high", "level", "n_items", "n_total", "typicality")
+    header = (
+        *("method", "interval=interval_kind", "estimand", "level", "bank=bank_id", "target_id", "overall_is"),
+        *("sentence", "notes=notes_in_words"),
+    )
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
@@ -269,9 +273,53 @@ class ScoreEstimates(Tabular):
         rest = "no item was answered, and the score is predicted from the other answers."
         return f"{shown(names)}: {rest}" if names else ""
 
+    @property
+    def notes_in_words(self) -> tuple[str, ...]:
+        """What a reader must know, each with the models that it is about."""
+        return tuple(one.in_words() for one in self.notes)
+
+    @property
+    def sentence(self) -> str:
+        """The main score in a sentence, or where those of several models are."""
+        at, target, name = self.targets.index(self.main_target), visible(self.main_target), visible(self.model_ids[0])
+        n_items = self.n_items[:, at]
+        count = " to ".join(f"{one:,}" for one in sorted({int(n_items.min()), int(n_items.max())}))
+        behind = f"from {count} of {self.n_total[at]:,} items"
+        known = self.value[~np.isnan(self.value[:, at]), at]
+        if self.n_models > 1:
+            ends = f"{100.0 * known.min():.1f} to {100.0 * known.max():.1f} points" if known.size else "unknown"
+            return f"{self.n_models:,} models: {target} scores {ends}, {behind} each"
+        if not known.size:
+            return f"{name}: {target} score unknown, {behind}"
+        low, high = (f"{100.0 * one[0, at]:.1f}" for one in (self.low, self.high))
+        reach = "exactly" if self.is_exact[0] else f"{100.0 * self.level:g} % interval {low} to {high}"
+        return f"{name}: {target} score {100.0 * known[0]:.1f} points ({reach}), {behind}"
+
+    def __len__(self) -> int:
+        """Return the number of records: of models and targets."""
+        return len(self.rows())
+
+    def __getitem__(self, name: str) -> Scores:
+        """Return the scores of a target, each (n_models,), or those of a model, each (n_targets,)."""
+        if name in self.targets:
+            at = self.targets.index(name)
+            return Scores(*(array[:, at] for array in self.scores))
+        if name in self.model_ids:
+            row = self.model_ids.index(name)
+            return Scores(*(array[row] for array in self.scores))
+        raise DataError(
+            f"scores are asked for by the name of a target, {shown(self.targets)}, or of a model, "
+            f"{shown(self.model_ids)}, got {name!r}.{did_you_mean(str(name), (*self.targets, *self.model_ids))} "
+            "For records, take rows()."
+        )
+
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
         return self.value[:, self.targets.index(target)]
+
+    def main_rows(self) -> list[dict[str, Any]]:
+        """Return the records of one model; of several those of their main scores."""
+        return [row for row in self.rows() if self.n_models == 1 or row["target"] == self.main_target]
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""

@@ -11,9 +11,9 @@ from itembank.bank.bank_cache import BankCache, cache_name
 from itembank.bank.banks import CONTENT_ORDER, Bank, Calibration
 from itembank.bank.known_scores import ENOUGH
 from itembank.bank.marks import is_adaptive
-from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, ItemModel
 from itembank.calibration.families import without_repeated_warnings
+from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model, known_lower_asymptote
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -155,7 +155,7 @@ def _fit(
         raise DataError("too few models with responses are left.")
     answered = rows[answers_any]
     with without_repeated_warnings():
-        fitted = calibrate(responses.take(models=answered, items=usable), spec, progress=progress)
+        fitted = fit_item_model(responses.take(models=answered, items=usable), spec, progress=progress)
     coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
     whole = np.tile(coefficients.mean(axis=0), (responses.n_items, 1))
     whole[usable] = coefficients

@@ -169,6 +169,10 @@ class Gate(Tabular):
     """
 
     schema = "gate"
+    main_columns = (
+        *("difference", "low", "high", "level", "margin", "baseline_score", "candidate_score", "n_items", "n_total"),
+        *("right_to_wrong", "wrong_to_right"),
+    )
 
     verdict: Verdict
     looks: tuple[Look, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.calibration.calibrate import known_lower_asymptote
+from itembank.calibration.fit_item_model import known_lower_asymptote
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt import families
 from itembank.irt.bernoulli import logit

@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
-from itembank.calibration.build import bank_of, build_bank
+from itembank.calibration.build import bank_of, calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.few_models import calibration_of_few, calibration_of_known
 from itembank.calibration.item_model_bias import response_variance
@@ -45,7 +45,7 @@ def start(
     With fewer than ten models no item model is fitted: items have the chance of success that the few answers and their
     scenario make likely (`calibration_of_few`). `select` then draws items at random from strata, and `estimate` gives
     design-based intervals, which are valid whatever the items are like. From ten models on the item model is fitted
-    as by `build_bank`.
+    as by `calibrate`.
 
     With `parameters` the table holds those of an item model that others fitted (`read_known_parameters`), which are
     taken as they are. Estimates and intervals then rest on the item model alone, or on how items were drawn.
@@ -69,7 +69,7 @@ def start(
     within, across : str
         How items make scenario scores and scenarios the overall score, as for `ScoreTargets.create`.
     rng : Generator, int or None
-        As for `build_bank`.
+        As for `calibrate`.
     progress : ProgressCallback
 
     Returns
@@ -111,7 +111,7 @@ def start(
     # design-based estimates from 100 random items on SWE-bench, 3, 5 and 10 past models, err by 6.2, 4.4 and 3.7 points
     # with the item model, by 4.2, 3.9 and 3.8 with smoothed means.
     if matrix.n_models >= 10:
-        return build_bank(matrix, spec, within=within, across=across, rng=rng, progress=progress)
+        return calibrate(matrix, spec, within=within, across=across, rng=rng, progress=progress)
     targets = ScoreTargets.create(matrix.items, within=within, across=across)
     calibration = calibration_of_few(matrix, targets.scenario_index)
     bias = np.full(targets.n_scenarios, np.nan)

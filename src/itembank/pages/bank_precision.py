@@ -42,11 +42,12 @@ def precision_section(bank: Bank, found: Plan | None) -> Section | None:
             "By a formula: questions are drawn at random as itembank select does by default, and answers are as far "
             "from predictions as the item model expects. Scores are in points from 0 to 100."
         )
-        blocks = (Text(how), _precision_chart(found), *blocks)
+        blocks = (Text(how), precision_chart(found), *blocks)
     return Section(TITLE, blocks, lead) if blocks else None
 
 
-def _precision_chart(found: Plan) -> Chart:
+def precision_chart(found: Plan) -> Chart:
+    """Draw the interval and the difference that shows by the number of drawn items."""
     rows = found.table
     sizes, half, apart = (
         np.array([getattr(one, name) for one in rows]) for name in ("n_items", "half_width", "detectable_difference")

@@ -4,25 +4,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from itembank.auditing.item_audit import ItemAudit
+from itembank.bank.arguments import GivenBank
+from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
-from itembank.errors import ParameterError
+from itembank.errors import ParameterError, visible
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
-from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text, heads
+from itembank.pages.bank_precision import precision_chart
+from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.comparison_page import comparison_page
+from itembank.pages.estimates_page import MOST_NAMED
 from itembank.pages.gate_page import gate_page
+from itembank.pages.grammar import PRECISE, intervals, nominal, picture, score, tips
+from itembank.pages.past_models import score_words
 from itembank.pages.render import Page, pieces_html
-from itembank.pages.theme import interval_words, level_words, percent, plural, points
+from itembank.pages.session_page import session_page
+from itembank.pages.theme import ATYPICAL_WORDS, interval_words, level_words, percent, plural, points
 from itembank.planning.plan import Plan
+from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import without_only_scenario
+from itembank.sessions.journal import is_journal
+from itembank.sessions.journal_sessions import bank_of_session, read_session
 from itembank.tabular import few_of_each
 
 
@@ -38,8 +49,9 @@ def show(result: object, *, title: str = "") -> Page:
 
     Parameters
     ----------
-    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, ...
-        What a verb of this library, or of a package that adds pages, returned.
+    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, ..., or path
+        What a verb of this library, or of a package that adds pages, returned. Or where a bank, the journal of a
+        session or a study is; also the name of a bank.
     title : str
         Of the page; what the result is about where it is empty.
 
@@ -56,14 +68,54 @@ def show(result: object, *, title: str = "") -> Page:
 
     Examples
     --------
-    >>> show(build_bank(responses)).save("bank.html")  # doctest: +SKIP
+    >>> show(calibrate(responses)).save("bank.html")  # doctest: +SKIP
     """
-    found = _page_of(result)
-    if found is None:
+    if isinstance(result, str | Path):
+        page = page_at(result)
+    elif found := _page_of(result):
+        page = found.page(result)
+    else:
         names = ", ".join(sorted(one.__name__ for one in (*PAGES, *_pages_of_others())))
         raise ParameterError(f"only results that have a page can be shown ({names}), got {type(result).__name__}.")
-    page = found.page(result)
     return replace(page, title=title) if title else page
+
+
+def report(result: object, path: str | Path, *, title: str = "") -> Path:
+    """Write the page of a result as one HTML file that opens anywhere, and return where.
+
+    Parameters
+    ----------
+    result, title
+        As `show` takes them.
+    path : str or Path
+        Ends in .html; in .png, .svg or .pdf for the first chart alone.
+
+    Raises
+    ------
+    ParameterError
+        For something that has no page, or another ending.
+    MissingDependencyError
+        Without what the extra 'report' installs.
+
+    Examples
+    --------
+    >>> report("bank", "bank.html")  # doctest: +SKIP
+    """
+    return show(result, title=title).save(path)
+
+
+def page_at(source: str | Path, *, bank: GivenBank | None = None, progress: ProgressCallback = silent) -> Page:
+    """Return the page of the bank, of the session whose journal it is, or of what installed packages know, at a path.
+
+    `bank` is that of a session, where it is not where the journal says.
+    """
+    path = Path(source)
+    if path.is_file() and is_journal(path):
+        own = bank_of_session(path, bank)
+        return session_page(read_session(path, own, progress=progress), own)
+    others = entry_points_of("itembank.reports").values() if path.is_dir() else ()
+    made: Page | None = next((page for entry in others if (page := entry.load()(path)) is not None), None)
+    return made or bank_page(load_bank(source))
 
 
 def _page_of(result: object) -> Shown | None:
@@ -75,6 +127,17 @@ def _page_of(result: object) -> Shown | None:
 def _pages_of_others() -> Mapping[type, Shown]:
     """Return the page of each type of result that installed packages bring."""
     return {kind: page for entry in entry_points_of("itembank.pages").values() for kind, page in entry.load().items()}
+
+
+def chart_of(result: object) -> Chart:
+    """Return the first chart of a result's page, or say what there is instead."""
+    found = _page_of(result)
+    charts = () if found is None else found.page(result).charts
+    if not charts:
+        frame = " to_polars() has its numbers." * hasattr(result, "to_polars")
+        page = "" if found is None else " show(...) gives its page."
+        raise ParameterError(f"{type(result).__name__} has no figure to plot.{page}{frame}")
+    return charts[0]
 
 
 def pieces_of(result: object) -> str | None:
@@ -103,16 +166,38 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     table = Table.of(
         f"Estimates with {level_words(estimates.level)} intervals", "estimates", rows, columns, n_shown=100
     )
-    ids = estimates.model_ids
     return Page(
-        f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}",
+        _title(estimates),
         "Estimates",
         (
             Answers(tuple(_answer(row) for row in first)),
             *map(Caution, few_of_each(estimates.notes, is_brief=False)),
         ),
-        (Section("All scores", (table,)),),
+        (Section("All scores", (_scores_chart(estimates), table)),),
     )
+
+
+def _scores_chart(estimates: ScoreEstimates) -> Chart:
+    """Draw the scores of one model, or the main scores of several, the highest first."""
+    rows, at = estimates.main_rows(), "target" if estimates.n_models == 1 else "model_id"
+    rows = sorted(without_only_scenario(rows), key=lambda row: (row["estimate"] != row["estimate"], -row["estimate"]))
+    is_flagged = dict(zip(estimates.model_ids, estimates.typicality.is_flagged.tolist(), strict=True))
+    columns: dict[str, Any] = {"name": [row[at] for row in rows[:MOST_NAMED]]}
+    columns |= {key: [row[key] for row in rows[:MOST_NAMED]] for key in ("estimate", "low", "high")}
+    data = Data("scores", columns | {"is_flagged": [is_flagged[row["model_id"]] for row in rows[:MOST_NAMED]]})
+    words = score_words(estimates.main_target) if at == "model_id" else "Score"
+    tip = tips(name=words, estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
+    marked = intervals(nominal("name", labelLimit=200, grid=False), score("estimate", words), tip, data=data.name)
+    cut = f" The {MOST_NAMED} highest of {len(rows):,}." if len(rows) > MOST_NAMED else ""
+    hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
+    note = f"Bars: {level_words(estimates.level)} intervals.{hollow}{cut}"
+    spec = picture(marked, height=22 * len(data))
+    return Chart(_title(estimates), spec, (data,), visible(estimates.sentence), note=note)
+
+
+def _title(estimates: ScoreEstimates) -> str:
+    ids = estimates.model_ids
+    return f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}"
 
 
 def _answer(row: dict[str, Any]) -> Answer:
@@ -137,7 +222,7 @@ def _plan(plan: Plan) -> Page:
     table = Table.of("How precise scores are", "plan", plan.rows(), columns, n_shown=100)
     how = f"By a formula, for questions that are drawn at random from bank {plan.bank_id}."
     said = tuple(Text(str(one)) for one in plan.notes)
-    return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (table,)),))
+    return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (precision_chart(plan), table)),))
 
 
 def _selection(selection: Selection) -> Page:
@@ -172,8 +257,8 @@ def begun(page: Callable[[Any], Page]) -> Shown:
 PAGES: dict[type, Shown] = {
     Bank: Shown(bank_page, bank_summary),
     Selection: Shown(_selection, _selection),
-    Plan: Shown(_plan, _plan),
-    ScoreEstimates: Shown(_estimates, _estimates),
+    Plan: begun(_plan),
+    ScoreEstimates: begun(_estimates),
     Comparison: Shown(comparison_page),
     Gate: begun(gate_page),
     ItemAudit: begun(audit_page),

@@ -11,7 +11,7 @@ import numpy as np
 from itembank.bank.bank_files import check_bank_destination, load_bank, save_bank
 from itembank.bank.bank_places import BESIDE_BANK, built_folder
 from itembank.bank.banks import Bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.dimensions import with_suitable_dims
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
@@ -136,7 +136,7 @@ def ready_bank(
     elif dims > spec.n_dims:
         spec = replace(spec, item_model="mirt", n_dims=dims)
     report = part_of(progress, 0.25, 0.5)
-    whole = build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)
+    whole = calibrate(responses, spec, within=recipe.within, across=recipe.across, progress=report)
     kept = for_publication(whole, dropped=question_columns(whole))
     fewest = kept.targets.n_scenarios
     sizes = [size for size in recipe.sizes if fewest <= size < kept.n_items]

@@ -78,7 +78,7 @@ class Recipe:
     least_models, least_items : int
         With fewer nothing is built: the source is not what it was.
     within, across : str
-        How items make scores, as for `build_bank`.
+        How items make scores, as for `calibrate`.
     dims : int or 'auto'
         Number of abilities; 'auto' tries several, where models are many enough to tell.
     calibrate : Variational

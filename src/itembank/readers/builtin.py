@@ -161,7 +161,7 @@ def load_builtin(name: str = "bytelms", *, response: BuiltinResponse = "correct"
 
     `classifiers` holds the answers of 242 scikit-learn classifiers to 3,497 test items of four scenarios
     (digits with subscenarios clean, noise, rotation and occlusion; breast cancer; wine; iris). It comes with a checkout
-    and with the source distribution, not with the wheel. ``docs/classifiers.md`` says how it was made.
+    and with the source distribution, not with the wheel. ``contributing/classifiers.md`` says how it was made.
 
     Parameters
     ----------

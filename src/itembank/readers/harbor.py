@@ -20,6 +20,7 @@ from itembank.readers.reading_specs import ReadingSpec, choices_for, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import (
     Trial,
+    agent_id,
     check_agents,
     item_of,
     name_of,
@@ -91,10 +92,11 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
             f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
             "of a job."
         )
-    check_agents([(one.model_id, one.about["agent_args"], one.job) for one in trials])
+    names = [agent_id(one.model_id, one.about["agent_args"], spec) for one in trials]
+    check_agents([(name, one.about["agent_args"], one.job) for name, one in zip(names, trials, strict=True)], spec)
     groups: dict[Group, list[JobTrial]] = {}
-    for one in trials:
-        groups.setdefault((one.job, one.model_id, one.dataset), []).append(one)
+    for name, one in zip(names, trials, strict=True):
+        groups.setdefault((one.job, name, one.dataset), []).append(one)
     chosen = {key: [_reward(one, spec) for one in group] for key, group in groups.items()}
     values = {key: [value for value, _ in group] for key, group in chosen.items()}
     n_open = sum(not one.has_ended for one in trials)
@@ -107,7 +109,7 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
         )
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
-        _rows(group, chosen[key], versions[key[0]].get(key[2]), spec)
+        _rows(key[1], group, chosen[key], versions[key[0]].get(key[2]), spec)
         for key, group in groups.items()
         if any(one.has_ended for one in group)
     ]
@@ -196,6 +198,7 @@ def _reward(trial: JobTrial, spec: ReadingSpec) -> tuple[float | None, str | Non
 
 
 def _rows(
+    model_id: str,
     trials: Sequence[JobTrial],
     chosen: Sequence[tuple[float | None, str | None]],
     version: str | None,
@@ -210,7 +213,7 @@ def _rows(
     about, limits = trials[0], " or ".join(dict.fromkeys(one.limits for one in trials if one.limits))
     return rows_of_trials(
         str(about.job),
-        {"model_id": about.model_id, **about.about},
+        {"model_id": model_id, **about.about},
         about.dataset,
         ended,
         spec,

@@ -152,7 +152,7 @@ def warn_of_other_results(
         ]
         groups.extend(_other_groups(content, read) if spec.use_groups else ())
     moved = "Check whether files were moved, renamed or compressed, or belong to another run."
-    macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
+    macro = remedy("calibrate(..., within='macro')", "itembank calibrate --within macro")
     for words, what, advice in (
         (missing, "tasks have other samples than the results beside them say", moved),
         (scores, "scores differ from those in the results files", "Check whether samples and results are of one run."),

@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record
 from itembank.readers.logged import content_digest
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
-from itembank.readers.rows import ResponseRows, join_rows
+from itembank.readers.rows import ResponseRows, join_rows, rename_model
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 
 ROUNDING = 1e-6
@@ -133,12 +133,19 @@ def rows_of_agents(
 ) -> ResponseRows:
     """Read the files of one program, each of which has the trials of one agent."""
     found = read_each(own_files(paths, source, spec), read, progress, spec)
-    check_agents(agent for agent, _ in found)
-    return join_rows([rows for _, rows in found], allow_mixed_prompts=spec.allow_mixed_prompts)
+    named = [((agent_id(name, arguments, spec), arguments, place), rows) for (name, arguments, place), rows in found]
+    check_agents([agent for agent, _ in named], spec)
+    parts = [rename_model(rows, agent[0]) if spec.model_id_from == "args" else rows for agent, rows in named]
+    return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
-def check_agents(agents: Iterable[Agent]) -> None:
-    """Refuse agents of one name whose arguments differ: they are different models."""
+def agent_id(name: str, arguments: str | None, spec: ReadingSpec) -> str:
+    """Id of an agent: its name, with its arguments where these are to tell agents apart."""
+    return f"{name} {arguments}" if arguments and spec.model_id_from == "args" else name
+
+
+def check_agents(agents: Iterable[Agent], spec: ReadingSpec | None = None) -> None:
+    """Refuse agents of one name whose arguments differ: they are different models, which `spec` may tell apart."""
     found: dict[str, dict[str, Path]] = {}
     for name, arguments, place in agents:
         found.setdefault(name, {}).setdefault(arguments or "none", place)
@@ -149,8 +156,10 @@ def check_agents(agents: Iterable[Agent]) -> None:
     ]
     if problems:
         apart = remedy("read_responses(path, spec=ReadingSpec(model_id='...'))", "itembank import PATH --model-id NAME")
+        args = remedy("model_id_from='args'", "model_id_from = 'args' in the file of --spec")
+        both = f"Put the arguments into their names: {args}. Or read" if spec is not None else "Read"
         raise DataError(
-            f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. Read such "
+            f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. {both} such "
             f"results apart, each under a name of its own: {apart}."
         )
 

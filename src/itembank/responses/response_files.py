@@ -9,7 +9,7 @@ digest of the whole file (`itembank.digest`) is checked before anything is read 
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,8 @@ from polars.io.plugins import register_io_source
 from itembank.errors import DataError, ParameterError
 from itembank.files.atomic import check_destination, replacing_file
 from itembank.files.documents import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.blocks import CELLS_AT_ONCE
-from itembank.responses.error_kinds import KINDS
 from itembank.responses.opening import read_parquet_metadata
 from itembank.responses.responses import ResponseMatrix
 
@@ -97,8 +96,8 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         "model_id": responses.models["model_id"].cast(pl.Categorical),  # of names that rows repeat, stored once each
         **{column: responses.items[column].cast(pl.Categorical) for column in ("item_id", "scenario", "subscenario")},
     }
-    parts = _long_tables(responses, names)
-    n_rows = sum(int(np.count_nonzero(_told(part))) for part in responses.parts(CELLS_AT_ONCE))
+    parts = responses.long_tables(names)
+    n_rows = sum(int(np.count_nonzero(part.told)) for part in responses.parts(CELLS_AT_ONCE))
     n_groups = max(1, round(n_rows / 122_880))
     size, more = divmod(n_rows, n_groups)
     groups = _regrouped(parts, [size + (number < more) for number in range(n_groups)])
@@ -119,52 +118,6 @@ def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[
             left = pl.concat([left, next(parts)])
         yield left[:size].rechunk()
         left = left[size:]
-
-
-def _long_tables(responses: ResponseMatrix, names: Mapping[str, pl.Series]) -> Iterator[pl.DataFrame]:
-    """Give one row for every cell of which something is known, some models at a time."""
-    of_items = ("item_id", "scenario", "subscenario")
-    whole = pl.DataFrame()  # the items of a part in which everything is known: the next part mostly has the same
-    first = 0
-    for part in responses.parts(CELLS_AT_ONCE):
-        told = _told(part)
-        if told.all():
-            model = np.repeat(np.arange(part.n_models), part.n_items)
-            if whole.height != model.size:
-                item = np.tile(np.arange(part.n_items), part.n_models)
-                whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
-            items = whole
-        else:
-            model, item = np.nonzero(told)
-            items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
-        yield pl.DataFrame([names["model_id"].gather(model + first), *items, *_numbers(part, told)])
-        first += part.n_models
-
-
-def _numbers(responses: ResponseMatrix, told: BoolArray) -> Iterator[pl.Series]:
-    """Give responses, trials, lost attempts and costs of these cells."""
-    yield pl.Series("response", responses.responses[told], nan_to_null=True)
-    if responses.n_trials is not None:
-        yield pl.Series("n_trials", responses.n_trials[told].astype(np.int64))
-    if responses.lost is not None:
-        lost = responses.lost[told]
-        yield pl.Series("n_errors", lost.n)
-        kinds = pl.Series([None, *KINDS[1:]], dtype=pl.String)
-        yield kinds.gather(lost.kind).cast(pl.Categorical).alias("error")
-    for unit, cost in responses.costs.items():
-        yield pl.Series(unit, cost[told].astype(np.float64), nan_to_null=True)
-
-
-def _told(responses: ResponseMatrix) -> BoolArray:
-    """Where a response, trials, a lost attempt or a cost is known, (n_models, n_items)."""
-    told = responses.observed
-    if responses.lost is not None:
-        told |= responses.lost.n > 0
-    if responses.n_trials is not None:
-        told |= responses.n_trials != 0
-    for cost in responses.costs.values():
-        told |= ~np.isnan(cost)
-    return told
 
 
 def _packed_table(table: pl.DataFrame) -> str:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 import polars as pl
@@ -11,10 +11,13 @@ import polars as pl
 from itembank.checks import check_one_of
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
-from itembank.numerics.blocks import row_blocks
-from itembank.responses.error_kinds import Errors
+from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
+from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
-from itembank.tabular import Compact
+from itembank.tabular import Compact, pandas_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_SCENARIO = "all"
 MOST_TRIALS = 10**9
@@ -170,6 +173,79 @@ class ResponseMatrix(Compact):
     def expected_costs(self) -> dict[str, FloatArray]:
         """Mean cost of each item over the models it is known for, by unit, each (n_items,); NaN where unknown."""
         return {name: mean_where_known(cost) for name, cost in self.costs.items()}
+
+    @property
+    def told(self) -> BoolArray:
+        """Where a response, trials, a lost attempt or a cost is known, (n_models, n_items)."""
+        told = self.asked
+        if self.n_trials is not None:
+            told |= self.n_trials != 0
+        for cost in self.costs.values():
+            told |= ~np.isnan(cost)
+        return told
+
+    def long_tables(self, names: Mapping[str, pl.Series]) -> Iterator[pl.DataFrame]:
+        """Give one row for every cell of which something is known, some models at a time.
+
+        `names` are those of models (`model_id`), and of items: `item_id`, `scenario`, `subscenario`.
+        """
+        of_items = ("item_id", "scenario", "subscenario")
+        whole = pl.DataFrame()  # the items of a part in which everything is known: the next part mostly has the same
+        first = 0
+        for part in self.parts(CELLS_AT_ONCE):
+            told = part.told
+            if told.all():
+                model = np.repeat(np.arange(part.n_models), part.n_items)
+                if whole.height != model.size:
+                    item = np.tile(np.arange(part.n_items), part.n_models)
+                    whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+                items = whole
+            else:
+                model, item = np.nonzero(told)
+                items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            yield pl.DataFrame([names["model_id"].gather(model + first), *items, *part._numbers(told)])
+            first += part.n_models
+
+    def _numbers(self, told: BoolArray) -> Iterator[pl.Series]:
+        """Give responses, trials, lost attempts and costs of these cells."""
+        yield pl.Series("response", self.responses[told], nan_to_null=True)
+        if self.n_trials is not None:
+            yield pl.Series("n_trials", self.n_trials[told].astype(np.int64))
+        if self.lost is not None:
+            lost = self.lost[told]
+            yield pl.Series("n_errors", lost.n)
+            kinds = pl.Series([None, *KINDS[1:]], dtype=pl.String)
+            yield kinds.gather(lost.kind).cast(pl.Categorical).alias("error")
+        for unit, cost in self.costs.items():
+            yield pl.Series(unit, cost[told].astype(np.float64), nan_to_null=True)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a long table, one row a model and item of which something is known; the columns are our own.
+
+        `model_id`, `item_id`, `scenario`, `subscenario`, `response` and, where known, `n_trials`, `n_errors`, `error`
+        and costs.
+        """
+        names = {name: self.items[name] for name in ("item_id", "scenario", "subscenario")}
+        return pl.concat(self.long_tables({"model_id": self.models["model_id"], **names}))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the same as a pandas table; `MissingDependencyError` without pandas."""
+        return pandas_table(self.to_polars().to_dict(as_series=False))
+
+    @property
+    def sentence(self) -> str:
+        """How large it is, what it is about, and what can be done with it."""
+        names = self.items["scenario"].unique(maintain_order=True).to_list()
+        kind = "right or wrong" if all(part.is_binary for part in self.parts()) else "from 0 to 1"
+        n_known = sum(int(np.count_nonzero(part.observed)) for part in self.parts())
+        known = f"{100.0 * n_known / max(self.n_models * self.n_items, 1):.3g} % are known"
+        lost = "" if self.lost is None else f", {int(self.lost.n.sum()):,} attempts were lost"
+        return (
+            f"Responses of {self.n_models:,} {'model' if self.n_models == 1 else 'models'} x {self.n_items:,} items, "
+            f"{kind}; {known}{lost}\n"
+            f"{'scenario' if len(names) == 1 else f'{len(names)} scenarios'}: {shown(names)}\n"
+            "Next: ib.calibrate(responses), of past models; or ib.estimate(bank, responses), of new ones"
+        )
 
     def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "ResponseMatrix":
         """Return the rows and columns at these indices, in that order."""

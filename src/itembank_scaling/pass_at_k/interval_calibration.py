@@ -50,7 +50,7 @@ class IntervalFactors:
             return np.where(np.isnan(lines), 1.0, lines)
         # where the models asked about alone tell: the least factor, and by how much of it factors grow from k equal
         # to the samples to ten times as many. Chosen so that every task of `bytelms-samples` holds 93 % (docs/
-        # test-time.md)
+        # scaling.md)
         least_within, growth_within = 1.3, 0.5
         growth = 1.0 + growth_within * np.maximum(np.log10(k / self.n_samples), 0.0)
         result: FloatArray = np.fmax(lines, least_within) * growth

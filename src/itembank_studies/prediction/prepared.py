@@ -11,7 +11,7 @@ import polars as pl
 
 from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, response_costs
-from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
 from itembank.errors import DataError, ItembankWarning, shown
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import WITH_PRECISION
@@ -241,7 +241,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
         started = time.process_time()
         with warnings.catch_warnings():  # said once, at the end of the study
             warnings.simplefilter("ignore", ItembankWarning)
-            calibrations[name] = calibrate(
+            calibrations[name] = fit_item_model(
                 ResponseMatrix(train, models, items, train_trials), choice.spec(int(choice.n_dims))
             )
         seconds[name] = time.process_time() - started

@@ -21,7 +21,7 @@ def responses():
 
 @pytest.fixture(scope="module")
 def bank(responses):
-    return ib.build_bank(responses.take(models=np.arange(PAST)), "map")
+    return ib.calibrate(responses.take(models=np.arange(PAST)), "map")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_items_lower_the_variance_of_the_integral_as_the_closed_form_says():
 
 def test_both_take_missing_answers_and_several_scenarios():
     sparse = make_responses(missing=0.2, seed=1)
-    bank = ib.build_bank(sparse.take(models=np.arange(PAST)), "map")
+    bank = ib.calibrate(sparse.take(models=np.arange(PAST)), "map")
     new = sparse.take(models=np.arange(PAST, 40))
     for method, selector in (("aipw", "stratified"), ("bayesian-quadrature", "bayesian-quadrature")):
         selection = ib.select(bank, 14, method=selector, rng=0)

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import gamma, multivariate_normal, norm
 
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import FitData
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
@@ -135,11 +135,13 @@ def test_tasks_are_scenarios_and_subscenarios_and_the_bank_remembers():
     items = pl.DataFrame({"item_id": [f"i{k}" for k in range(60)], **table})
     responses = ResponseMatrix.create(data.responses, items=items)
     spec = Variational("mirt", 2, by_task=True)
-    made = calibrate(responses, spec)
+    made = fit_item_model(responses, spec)
     kernel = fit_variational(data, spec, progress=silent)
     np.testing.assert_allclose(made.parameters.loadings, kernel.loadings, atol=1e-4)
     assert spec_of(made) == replace(spec, family="bernoulli")
-    assert not np.allclose(made.parameters.loadings, calibrate(responses, Variational("mirt", 2)).parameters.loadings)
+    assert not np.allclose(
+        made.parameters.loadings, fit_item_model(responses, Variational("mirt", 2)).parameters.loadings
+    )
 
 
 def test_one_common_slope_has_no_tasks():

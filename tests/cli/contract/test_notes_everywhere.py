@@ -26,9 +26,9 @@ def folder(tmp_path_factory):
     made = simulated(30, 90, 1)
     names = ["old", *made.model_ids[1:]]
     everyone = ib.ResponseMatrix.create(made.responses, item_ids=made.item_ids, model_ids=names)
-    bank = ib.build_bank(everyone, ib.calibrations.Variational())
-    ib.save_bank(bank, path / "bank")
-    ib.save_bank(ib.build_bank(everyone.take(models=np.arange(6)), ib.calibrations.Variational()), path / "few")
+    bank = ib.calibrate(everyone, ib.calibrations.Variational())
+    bank.save(path / "bank")
+    ib.calibrate(everyone.take(models=np.arange(6)), ib.calibrations.Variational()).save(path / "few")
     easy_first = np.argsort(-everyone.responses.mean(axis=0), kind="stable")
     upside_down = np.zeros(90)
     upside_down[easy_first[45:]] = 1.0

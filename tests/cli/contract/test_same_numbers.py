@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bank(folder):
-    return ib.build_bank(folder / "past.parquet")
+    return ib.calibrate(folder / "past.parquet")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_sessions(run, tmp_path, bank, calibrated):
 def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, bank):
     chosen = ib.select(bank, 12)
     published = ib.publishing.without_responses(bank, selections=[chosen])
-    ib.save_bank(published, tmp_path / "bank")
+    published.save(tmp_path / "bank")
     command = ("session", "start", tmp_path / "bank", "-o", tmp_path / "a.jsonl", "--model-id", "new")
     assert "Only the 12 items" in run(*command).err
     asked = rows(run, "session", "ask", tmp_path / "a.jsonl", "-n", 30, name="items")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import save_bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.readers.inspect_samples import content_hash
 from itembank.responses.responses import ResponseMatrix
 
@@ -37,7 +37,7 @@ def simulated_bank(contents, ids=None, task="quiz"):
         }
     )
     models = [f"past-{number}" for number in range(n_models)]
-    return build_bank(ResponseMatrix.create(responses, model_ids=models, items=items))
+    return calibrate(ResponseMatrix.create(responses, model_ids=models, items=items))
 
 
 @pytest.fixture(scope="module")

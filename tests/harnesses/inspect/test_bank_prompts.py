@@ -9,7 +9,7 @@ pytest.importorskip("inspect_ai")
 import inspect_ai
 
 from itembank.bank.bank_files import save_bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.readers.read import read_inspect
 from itembank.responses.prompts import PROMPT_SETTINGS
 from itembank.responses.responses import ResponseMatrix
@@ -66,7 +66,7 @@ def place(tmp_path_factory, few_folds):
     skill, difficulty = rng.normal(size=(20, 1)), np.linspace(-1.5, 1.5, len(items))
     responses = (rng.random((20, len(items))) < 1 / (1 + np.exp(-2 * (skill - difficulty)))).astype(float)
     models = [f"past-{number}" for number in range(20)]
-    save_bank(build_bank(ResponseMatrix.create(responses, model_ids=models, items=items)), folder / "bank")
+    save_bank(calibrate(ResponseMatrix.create(responses, model_ids=models, items=items)), folder / "bank")
     return folder
 
 

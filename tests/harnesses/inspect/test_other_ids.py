@@ -13,7 +13,7 @@ from inspect_ai.scorer import match
 from inspect_ai.solver import generate
 
 from itembank.bank.bank_files import save_bank
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.errors import IntegrityError
 from itembank.harnesses.inspect.tasks import subset
 from itembank.planning.select import select
@@ -35,7 +35,7 @@ def place(tmp_path_factory, few_folds):
     past = simulated_bank([None] * 24).responses
     digests = [content_digest(f"Question {number} ", f"answer {number}") for number in range(1, 25)]
     items = pl.DataFrame({"item_id": IDS, "content_hash": digests, "content_fields": ['["input", "target"]'] * 24})
-    bank = build_bank(ResponseMatrix.create(past.responses, model_ids=past.model_ids, items=items))
+    bank = calibrate(ResponseMatrix.create(past.responses, model_ids=past.model_ids, items=items))
     save_bank(bank, folder / "bank")
     select(bank, 8, rng=0).save(folder / "chosen.json")
     return folder

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.responses.responses import ResponseMatrix
@@ -144,7 +144,7 @@ def test_right_or_wrong_and_counts_go_through(suite, compute):
 
 def test_a_bank_of_other_models_measures_abilities(suite, compute):
     past, new = np.flatnonzero(suite.recipes < 2), np.flatnonzero(suite.recipes >= 2)
-    bank = build_bank(suite.probability.take(models=past), Variational("2pl", family="beta", tolerance=1e-4))
+    bank = calibrate(suite.probability.take(models=past), Variational("2pl", family="beta", tolerance=1e-4))
     settings = PretrainingSettings(laws=("irsl",), n_checked=0, n_items=15)
     law = pretraining_law(suite.probability.take(models=new), compute, bank=bank, settings=settings)
     truth = true_scores(suite, law.target_flops)[2:]
@@ -210,8 +210,8 @@ def test_targets_and_losses_are_checked(suite, compute, choices, error, words):
 
 def test_a_bank_of_another_kind_of_responses_is_told(suite, compute):
     few = np.arange(12)
-    right = build_bank(suite.accuracy.take(models=few, items=few), Variational("2pl"))
-    share = build_bank(suite.probability.take(models=few, items=few), Variational("2pl", family="beta"))
+    right = calibrate(suite.accuracy.take(models=few, items=few), Variational("2pl"))
+    share = calibrate(suite.probability.take(models=few, items=few), Variational("2pl", family="beta"))
 
     def message(responses, bank):
         return PretrainingData.create(responses, compute, PLAIN, bank=bank).message
@@ -311,7 +311,7 @@ def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
     def refuse(*_args, **_choices):
         raise AssertionError
 
-    monkeypatch.setattr("itembank_scaling.scenario_fits.calibrate", refuse)
+    monkeypatch.setattr("itembank_scaling.scenario_fits.fit_item_model", refuse)
     law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=(ONE_START,), n_checked=1))
     assert law.names == ("sigmoid",)
     with pytest.raises(AssertionError):

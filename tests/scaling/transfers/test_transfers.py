@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.parameters import ItemParameters
@@ -116,12 +116,12 @@ def test_what_is_easy_is_seen_from_calibration_models_alone(made):
 
 def test_a_new_model_is_predicted_from_a_bank_and_its_source_alone(made):
     past, new = made.take(models=np.arange(100)), made.take(models=np.arange(100, 120), items=np.arange(60))
-    found = transfer(new, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
+    found = transfer(new, "s0", "s1", calibration=calibrate(past, Variational(tolerance=1e-4)))
     by_name = transfer(made, "s0", "s1", calibration=made.model_ids[:100])
     np.testing.assert_allclose(found.prediction.value, by_name.prediction.value, atol=1e-12)
     assert np.isnan(found.actual).all()
     with pytest.raises(DataError, match="must not be past models"):
-        transfer(past, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
+        transfer(past, "s0", "s1", calibration=calibrate(past, Variational(tolerance=1e-4)))
 
 
 def test_fewer_answers_to_the_source_widen_the_interval(made):

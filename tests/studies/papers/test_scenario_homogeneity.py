@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import multivariate_normal
 
-from itembank.calibration.build import build_bank
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import ItemParameters
@@ -115,7 +115,7 @@ def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination
 
 
 def test_a_bank_gives_what_its_responses_give_and_what_cannot_be_done_is_said(responses, found):
-    bank = build_bank(responses.take(items=np.arange(150, 300)), Variational(tolerance=1e-4))
+    bank = calibrate(responses.take(items=np.arange(150, 300)), Variational(tolerance=1e-4))
     assert homogeneity(bank).rows()[0]["reliability"] == pytest.approx(found.rows()[1]["reliability"], abs=1e-12)
     rows = json.loads(json.dumps(found.rows()))
     assert [row["scenario"] for row in rows] == ["alike", "unlike"]

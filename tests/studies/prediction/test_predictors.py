@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import ConvergenceWarning
 from itembank.estimation.regressions import predict_ridge, predict_task_mean_eb
 from itembank_studies.prediction.predictors import (
@@ -66,7 +66,7 @@ def test_each_model_can_have_its_own_items(rng):
 def calibration():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 18 models bound no slope
-        return calibrate(RESPONSES.take(models=np.arange(18)), MIRT.spec(2))
+        return fit_item_model(RESPONSES.take(models=np.arange(18)), MIRT.spec(2))
 
 
 def test_item_model_predictions_are_means_at_the_posterior_mode(calibration):
@@ -103,7 +103,9 @@ def test_a_count_is_so_many_answers():
     options = {**MIRT.options, "family": "binomial"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 18 models bound no slope
-        calibration = calibrate(counts.take(models=np.arange(18)), dataclasses.replace(MIRT, options=options).spec(2))
+        calibration = fit_item_model(
+            counts.take(models=np.arange(18)), dataclasses.replace(MIRT, options=options).spec(2)
+        )
     items, new, trials = np.array([1, 30]), counts.responses[[20]], counts.n_trials[[20]]
     target = HeldOut(np.arange(100, 144), np.zeros(44, dtype=int), 1, np.ones((1, 44)))
     found = predict_item_model(calibration, items, new[:, items], target, n_trials=trials[:, items].astype(float))

@@ -3,8 +3,8 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from itembank.calibration.calibrate import calibrate, known_lower_asymptote
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
+from itembank.calibration.fit_item_model import fit_item_model, known_lower_asymptote
 from itembank.calibration.variational import fit
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
@@ -27,7 +27,7 @@ def test_every_method_gives_parameters_for_every_item(spec):
     data = simulate(60, 50, missing=0.1, seed=1).data
     data.responses[:, 7] = 1.0
     data.responses[~data.observed] = 0.0
-    found = calibrate(matrix_of(data), spec)
+    found = fit_item_model(matrix_of(data), spec)
     assert found.converged
     assert found.n_items == 50
     assert found.abilities.shape == (60, found.n_dims)
@@ -47,44 +47,44 @@ def test_fractions_are_made_binary_and_thresholds_kept():
         scenarios=["graded"] * 30 + ["binary"] * 20,
     )
     with pytest.warns(DataWarning, match=r"'graded' lie between 0 and 1, .* right from 0.8 on.* n_trials"):
-        found = calibrate(matrix)
+        found = fit_item_model(matrix)
     assert set(found.thresholds) == {"graded"}
     assert 0.1 < found.thresholds["graded"] <= 0.8
-    np.testing.assert_allclose(found.parameters.loadings, calibrate(matrix_of(truth.data)).parameters.loadings)
+    np.testing.assert_allclose(found.parameters.loadings, fit_item_model(matrix_of(truth.data)).parameters.loadings)
 
 
 def test_input_is_left_alone():
     matrix = matrix_of(simulate(30, 20, missing=0.2, seed=3).data)
     before = matrix.responses.copy()
-    calibrate(matrix)
+    fit_item_model(matrix)
     np.testing.assert_array_equal(matrix.responses, before)
 
 
 def test_too_few_models():
     with pytest.raises(DataError, match="at least 3 models, got 2"):
-        calibrate(ResponseMatrix.create(np.array([[0.0, 1.0], [1.0, 0.0]])))
+        fit_item_model(ResponseMatrix.create(np.array([[0.0, 1.0], [1.0, 0.0]])))
 
 
 def test_model_and_item_without_responses_are_named():
     responses = simulate(10, 8, seed=4).data.responses
     responses[3], responses[:, 5] = np.nan, np.nan
     with pytest.raises(DataError, match=r"'model-4'.*'item-6'"):
-        calibrate(ResponseMatrix.create(responses))
+        fit_item_model(ResponseMatrix.create(responses))
 
 
 def test_items_that_tell_nobody_apart():
     with pytest.raises(DataError, match="at least one item must tell models apart, got 4 items"):
-        calibrate(ResponseMatrix.create(np.tile([0.0, 1.0, 1.0, 0.0], (5, 1))))
+        fit_item_model(ResponseMatrix.create(np.tile([0.0, 1.0, 1.0, 0.0], (5, 1))))
 
 
 def test_unknown_method():
     with pytest.raises(ParameterError, match="'variational', 'map', 'mml'"):
-        calibrate(matrix_of(simulate(10, 8, seed=5).data), "bayes")
+        fit_item_model(matrix_of(simulate(10, 8, seed=5).data), "bayes")
 
 
 def test_stopping_early_warns_with_advice():
     with pytest.warns(ConvergenceWarning, match="max_iterations"):
-        found = calibrate(matrix_of(simulate(30, 20, seed=6).data), Variational(max_iterations=1))
+        found = fit_item_model(matrix_of(simulate(30, 20, seed=6).data), Variational(max_iterations=1))
     assert not found.converged
 
 
@@ -102,13 +102,13 @@ def test_items_without_a_usable_chance_are_named(chance):
 
 def test_known_guessing_needs_to_be_told():
     with pytest.raises(DataError, match="'chance' or 'n_options'"):
-        calibrate(matrix_of(simulate(30, 20, seed=7).data), Variational(known_guessing=True))
+        fit_item_model(matrix_of(simulate(30, 20, seed=7).data), Variational(known_guessing=True))
 
 
 def test_known_guessing_becomes_the_lower_asymptote():
     data = simulate(60, 30, guessing=0.25, seed=8).data
     items = pl.DataFrame({"item_id": [f"i{k}" for k in range(30)], "n_options": [4] * 30})
-    found = calibrate(matrix_of(data, items=items), Variational(known_guessing=True))
+    found = fit_item_model(matrix_of(data, items=items), Variational(known_guessing=True))
     np.testing.assert_array_equal(found.parameters.lower_asymptote, 0.25)
 
 
@@ -125,11 +125,11 @@ def test_many_answers_are_fitted_where_they_are_to_the_same_end(missing, monkeyp
     answers[rng.random(answers.shape) < missing] = np.nan
     answers[:, 7], answers[:, 30] = 1.0, 0.0  # which all models answered alike
     spec = Variational("2pl", tolerance=1e-8)
-    expected = calibrate(ResponseMatrix.create(answers), spec)
+    expected = fit_item_model(ResponseMatrix.create(answers), spec)
     monkeypatch.setattr(response_matrices, "LARGE", 1000)
     monkeypatch.setattr(fit, "SUBSET_SIZE", 40)
-    found = calibrate(ResponseMatrix.create(answers), spec)
-    again = calibrate(ResponseMatrix.create(answers.astype(np.float32)), spec)
+    found = fit_item_model(ResponseMatrix.create(answers), spec)
+    again = fit_item_model(ResponseMatrix.create(answers.astype(np.float32)), spec)
     assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
     np.testing.assert_array_equal(found.is_degenerate, expected.is_degenerate)
     np.testing.assert_array_equal(again.parameters.loadings, found.parameters.loadings)

@@ -1,4 +1,4 @@
-"""The verb `calibrate`: item parameters from the responses of past models."""
+"""The verb `fit_item_model`: item parameters from the responses of past models."""
 
 from dataclasses import replace
 from typing import cast
@@ -34,7 +34,7 @@ MINIMUM_MODELS = 3
 
 
 @one_blas_thread()
-def calibrate(
+def fit_item_model(
     responses: GivenResponses, spec: CalibrationSpec | str = "variational", *, progress: ProgressCallback = silent
 ) -> Calibration:
     """Find the parameters of every item, and the ability of every model, from past results.
@@ -71,12 +71,12 @@ def calibrate(
     Examples
     --------
     >>> import numpy as np
-    >>> from itembank.calibration.calibrate import calibrate
+    >>> from itembank.calibration.fit_item_model import fit_item_model
     >>> from itembank.responses.responses import ResponseMatrix
     >>> rng = np.random.default_rng(0)
     >>> ability, difficulty = rng.normal(size=(50, 1)), rng.normal(size=200)
     >>> answers = (ability - difficulty > rng.logistic(size=(50, 200))).astype(float)
-    >>> calibrate(ResponseMatrix.create(answers)).converged
+    >>> fit_item_model(ResponseMatrix.create(answers)).converged
     True
     """
     given = METHODS.resolve(spec)
@@ -112,7 +112,7 @@ def calibrate(
     if found.is_beyond_chance:
         if given.family == "auto" and has_family(spec, "beta-binomial"):
             warn(f"{found.finding}: they are fitted by family 'beta-binomial'.", DataWarning)
-            whole = calibrate(responses, replace(given, family="beta-binomial"), progress=progress)
+            whole = fit_item_model(responses, replace(given, family="beta-binomial"), progress=progress)
             return replace(whole, options=plain_options(given))
         warn(_too_narrow(found, spec), DataWarning)
     if not fit.converged:

@@ -1,0 +1,203 @@
+"""The verb `info`: what is in a bank, or in responses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from itembank.auditing.outlook import outlook
+from itembank.bank.ability_axis import AbilityAxis
+from itembank.bank.arguments import GivenBank, GivenResponses, as_responses
+from itembank.bank.bank_files import load_bank
+from itembank.bank.bank_places import BESIDE_BANK, is_bank_name
+from itembank.bank.bank_records import RECORD
+from itembank.bank.banks import Bank
+from itembank.bank.known_scores import external_names
+from itembank.planning.plan import overall_plan
+from itembank.publishing.recipes import origin_of
+from itembank.responses.contents import about_responses, means_in_words, scenario_rows
+from itembank.responses.prompts import prompts_in_words
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.sizes import assumed_questions
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Info(Tabular):
+    """What is in a bank, or in responses; its records are one a scenario.
+
+    Attributes
+    ----------
+    sentence : str
+    facts : mapping of name to number, text or list
+        On the whole, as `itembank info --format json` has them.
+    scenarios : tuple of records
+    notes : tuple of str
+        What a reader must know of the scores.
+    """
+
+    main_columns = (
+        *("target", "scenario", "n_items", "n_models", "density", "mean_response"),
+        *("mean_score", "lowest_score", "highest_score"),
+    )
+
+    sentence: str
+    facts: Mapping[str, Any]
+    scenarios: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a scenario; of a bank also one of the overall score."""
+        return list(self.scenarios)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts."""
+        return dict(self.facts)
+
+
+def info(source: GivenBank | GivenResponses) -> Info:
+    """Say what is in a bank, or in responses: models, items, scores by scenario.
+
+    Parameters
+    ----------
+    source : Bank, ResponseMatrix, path, paths or table
+        A bank, its folder or name; or responses, as `calibrate` takes them.
+
+    Raises
+    ------
+    DataError, BankError
+        When it can be read as neither.
+
+    Examples
+    --------
+    >>> info("bank").facts["n_models"]  # doctest: +SKIP
+    """
+    if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
+        source = load_bank(source)
+    return _of_bank(source) if isinstance(source, Bank) else _of_responses(as_responses(source))
+
+
+def _of_bank(bank: Bank) -> Info:
+    mean = bank.targets.overall_in_words
+    notes = (bank.calibration.caution, f"The overall score is {mean}." if mean else "")
+    return Info(_in_a_sentence(bank), _about(bank), tuple(_scenario_rows(bank)), tuple(filter(None, notes)))
+
+
+def _of_responses(responses: ResponseMatrix) -> Info:
+    about, rows = about_responses(responses), scenario_rows(responses)
+    kind = "right or wrong (family bernoulli)" if about.pop("is_binary") else "from 0 to 1 (family beta)"
+    if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
+        kind = "shares of several attempts (family binomial or beta-binomial)"
+    said = f"Answers of {about['n_models']:,} models to {about['n_items']:,} items"
+    return Info(said, {**about, "responses": kind}, tuple(rows), means_in_words(about, rows))
+
+
+def _in_a_sentence(bank: Bank) -> str:
+    """Say how large a bank is, and how good scores from few of its items are where that is known."""
+    n_models = bank.n_calibration_models
+    models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
+    size = f"A bank of {models}{bank.n_total:,} items"
+    subsets = () if bank.published is None else bank.published.subsets
+    known = [(one.selection.n_items, one.measured["half_width"]) for one in subsets if "half_width" in one.measured]
+    if not known and (plan := overall_plan(bank)) is not None:
+        usual = plan.near(100)
+        known = [(usual.n_items, usual.half_width)]
+    if not known:
+        return size
+    whose = " for models like these" if n_models else ""
+    return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"
+
+
+def _about(bank: Bank) -> dict[str, Any]:
+    """Facts on the whole bank."""
+    calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
+    if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
+        origin = origin_of(bank.cache.folder)
+    assumed, ahead = assumed_questions(bank.responses.items), outlook(bank)
+    n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
+    return {
+        "bank": bank.bank_id,
+        **_about_versions(bank),
+        "n_models": bank.n_models,
+        "n_items": bank.n_total,
+        **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
+        **_about_responses(bank),
+        **origin,
+        **({"prompts": asked} if asked else {}),
+        "method": calibration.method,
+        "item_model": calibration.item_model,
+        "family": calibration.parameters.family,
+        "n_dims": calibration.n_dims,
+        "converged": calibration.converged,
+        "message": calibration.message,
+        "score_correlation": calibration.score_correlation,
+        **({"caution": calibration.caution} if calibration.caution else {}),
+        "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        **({} if assumed is None else {"assumed_questions": assumed}),
+        "n_negative_items": n_negative,
+        "score_within_scenarios": bank.targets.within,
+        "overall_score_over": bank.targets.across,
+        "costs": sorted(bank.responses.costs),
+        "newest_model": ahead.newest and ahead.newest.isoformat(),
+        "months_old": ahead.months_old(),
+        "n_never_solved": ahead.n_never_solved,
+        "outlook": ahead.rows(),
+    }
+
+
+def _about_versions(bank: Bank) -> dict[str, Any]:
+    """Name, version, parent and score of a bank that has a history."""
+    if bank.history is None:
+        return {}
+    changes = bank.history.changes
+    return {
+        "name": bank.name or None,
+        "version": bank.version,
+        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+        "target_id": bank.target_id,
+        "n_items_aside": bank.n_aside,
+    }
+
+
+def _about_responses(bank: Bank) -> dict[str, Any]:
+    """Facts on the past models' responses, or what is there without them."""
+    if not (bank.published or bank.n_models):
+        return {}
+    if bank.published is None:
+        external = list(external_names(bank.responses.models))
+        return {
+            "density": float(bank.responses.observed.mean()),
+            "binary": bank.responses.is_binary,
+            **({"external_scores": external} if external else {}),
+        }
+    about = bank.published
+    subsets = sorted(about.subsets, key=lambda one: one.selection.n_items)
+    return {
+        "without_responses_of": f"{about.n_models} models of bank {about.whole_bank}",
+        "items_to_run": [one.selection.n_items for one in subsets] or None,
+        "measured": [{"n_items": one.selection.n_items, **one.measured} for one in subsets if one.measured],
+    }
+
+
+def _scenario_rows(bank: Bank) -> list[dict[str, Any]]:
+    """One row a scenario, and one for the overall score; a score is NaN if that of no past model is known."""
+    targets, scores = bank.targets, bank.best_known_scores
+    sizes = [*targets.scenario_sizes.tolist(), bank.n_total]
+    weights = [*targets.scenario_weights.tolist(), 1.0]
+    biases = [*bank.item_model_bias.tolist(), float("nan")]
+    rows = []
+    for j, name in enumerate(targets.names):
+        row = {"target": name, "n_items": sizes[j], "weight": weights[j]}
+        if bank.n_models:
+            known = scores[~np.isnan(scores[:, j]), j]
+            values = (known.mean(), known.min(), known.max()) if known.size else (np.nan,) * 3
+            row |= zip(("mean_score", "lowest_score", "highest_score"), map(float, values), strict=True)
+        rows.append({**row, "item_model_bias": biases[j]})
+    if bank.parameters.precision is not None:  # of items together by the geometric mean
+        logs = np.log(bank.parameters.precision)
+        means = np.bincount(targets.scenario_index, logs) / np.bincount(targets.scenario_index)
+        for row, precision in zip(rows, [*np.exp(means).tolist(), float(np.exp(logs.mean()))], strict=True):
+            row["precision"] = precision
+    return rows

@@ -1,0 +1,188 @@
+"""What people write first, who know other libraries and no page of ours: it works, or the error says what to write."""
+
+import numpy as np
+import pytest
+
+import itembank as ib
+from tests.bank.banks import make_bank
+
+pytestmark = pytest.mark.filterwarnings("ignore::itembank.errors.ItembankWarning")
+
+
+class World:
+    """A bank, the past models' responses, answers of two new models in tables and files, and results of verbs."""
+
+    def __init__(self, folder):
+        self.bank, self.folder = make_bank(with_extras=True), folder
+        self.past = self.bank.responses
+        rng = np.random.default_rng(0)
+        answers = (rng.random((2, 30)) < 0.6).astype(float)
+        new = ib.ResponseMatrix.create(answers, model_ids=["a", "b"], items=self.past.items)
+        self.new, self.answers = new, answers
+        self.a, self.b = (new.take(models=np.array([row])).to_polars() for row in range(2))
+        for name, table in (("a", self.a), ("b", self.b), ("past", self.past.to_polars())):
+            table.write_csv(folder / f"{name}.csv")
+        self.bank.save(folder / "bank")
+        self.selection = ib.select(self.bank, 12)
+        self.estimates = ib.estimate(self.bank, self.a, self.selection)
+        self.gate, self.plan = ib.gate(self.a, self.b), ib.plan(self.bank)
+
+    def at(self, name):
+        """Path of a file as people type it."""
+        return str(self.folder / name)
+
+
+@pytest.fixture(scope="module")
+def w(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("guesses"))
+
+
+WORKS = {
+    "calibrate, a path": (lambda w: ib.calibrate(w.at("past.csv")), lambda w, found: found.n_models == 12),
+    "calibrate, a table": (
+        lambda w: ib.calibrate(w.past.to_polars(), method=ib.calibrations.Variational()),
+        lambda w, found: found.n_items == 30 and found.calibration.n_dims == 1,
+    ),
+    "check, a bank": (lambda w: ib.check(w.at("bank")).to_dict(), lambda w, found: found["n_items"] == 30),
+    "check, new models": (
+        lambda w: ib.check(w.bank, w.at("a.csv"), only=["accuracy"], sizes=[12]),
+        lambda w, found: found.accuracy.rows() == found.rows() and found.to_dict()["suits"] is found.suits,
+    ),
+    "info, a bank": (
+        lambda w: ib.info(w.at("bank")),
+        lambda w, found: found.facts["n_models"] == 12 and found.rows()[-1]["target"] == "overall",
+    ),
+    "info, responses": (
+        lambda w: ib.info(w.a),
+        lambda w, found: found.facts["mean_response"] == pytest.approx(w.answers[0].mean()),
+    ),
+    "report, a bank": (lambda w: ib.report(w.bank, w.at("1.html")), lambda w, found: "<html" in found.read_text()),
+    "report, a path": (lambda w: ib.report(w.at("bank"), w.at("2.html")), lambda w, found: found.is_file()),
+    "report, estimates": (lambda w: ib.report(w.estimates, w.at("3.html")), lambda w, found: found.is_file()),
+    "show, a plan": (lambda w: ib.show(w.plan), lambda w, found: len(found.charts) == 1),
+    "gate, margin": (
+        lambda w: ib.gate(w.at("a.csv"), w.at("b.csv"), margin=0.03),
+        lambda w, found: found.spec.margin == 0.03,
+    ),
+    "gate.passed": (lambda w: w.gate.passed, lambda w, found: found is (w.gate.verdict == "pass")),
+    "compare, files": (
+        lambda w: ib.compare(w.at("a.csv"), w.at("b.csv")),
+        lambda w, found: found.rows()[0]["difference"] == pytest.approx(w.gate.difference),
+    ),
+    "select, a number": (
+        lambda w: ib.select(w.at("bank"), 12),
+        lambda w, found: found.item_ids == w.selection.item_ids,
+    ),
+    "estimate, a selection": (
+        lambda w: ib.estimate(w.bank, w.at("a.csv"), w.selection),
+        lambda w, found: found.rows() == w.estimates.rows(),
+    ),
+    "plan, a path": (lambda w: ib.plan(w.at("bank"), half_width=0.1), lambda w, found: found.reached is not None),
+    "len(estimates)": (lambda w: len(w.estimates), lambda w, found: found == len(w.bank.targets.names)),
+    "len(selection)": (lambda w: len(w.selection), lambda w, found: found == 12),
+    "estimates['overall']": (
+        lambda w: w.estimates["overall"],
+        lambda w, found: found.value.tolist() == w.estimates.value[:, -1].tolist() and found.low[0] < found.high[0],
+    ),
+    "estimates['a']": (lambda w: w.estimates["a"].value, lambda w, found: (found == w.estimates.value[0]).all()),
+    "selection.to_polars": (
+        lambda w: w.selection.to_polars(),
+        lambda w, found: found["item_id"].to_list() == [*w.selection.item_ids],
+    ),
+    "responses.to_polars": (
+        lambda w: ib.responses_from_frame(w.new.to_polars()),
+        lambda w, found: np.array_equal(found.responses, w.answers) and found.item_ids == w.new.item_ids,
+    ),
+    "estimates.to_polars": (lambda w: w.estimates.to_polars(), lambda w, found: found.height == 4),
+    "gate.to_polars": (lambda w: w.gate.to_polars()["difference"][0], lambda w, found: found == w.gate.difference),
+    "estimates.plot": (lambda w: w.estimates.plot(), lambda w, found: "overall" in found.data[0].columns["name"]),
+    "bank.plot": (lambda w: w.bank.plot(), lambda w, found: found.title == ib.show(w.bank).charts[0].title),
+    "plan.plot": (lambda w: w.plan.plot(), lambda w, found: len(found.data[0]) == len(w.plan.table)),
+    "gate.plot": (lambda w: w.gate.plot(), lambda w, found: "margin" in found.title),
+    "bank.models": (
+        lambda w: w.bank.models,
+        lambda w, found: np.allclose(found["overall"], w.bank.past_scores[:, -1], equal_nan=True),
+    ),
+    "bank.save": (lambda w: w.bank.save(w.at("kept")), lambda w, found: ib.load_bank(w.at("kept")).ids == w.bank.ids),
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_it_works(name, w):
+    call, is_right = WORKS[name]
+    assert is_right(w, call(w))
+
+
+ERRORS = {
+    "bool(gate)": (lambda w: bool(w.gate), TypeError, r"ask gate\.passed"),
+    "gate, a slip": (lambda w: ib.gate(w.a, w.b, margn=0.03), ValueError, "Did you mean 'margin'"),
+    "select, n": (lambda w: ib.select(w.bank, n=60), TypeError, r"Write n_items=\.\.\."),
+    "calibrate, n_dims": (lambda w: ib.calibrate(w.past, n_dims=2), TypeError, r"Variational\('mirt', n_dims=3\)"),
+    "calibrate, seed": (lambda w: ib.calibrate(w.past, seed=2), TypeError, r"Write rng=\.\.\.$"),
+    "estimates, no such score": (lambda w: w.estimates["overal"], ValueError, "Did you mean 'overall'"),
+    "for x in estimates": (lambda w: list(w.estimates), ValueError, r"take rows\(\)"),
+    "selection.plot": (lambda w: w.selection.plot(), ValueError, "has no figure"),
+    "responses.plot": (lambda w: w.past.plot(), ValueError, r"to_polars\(\) has its numbers"),
+    "bank.select": (lambda w: w.bank.select(12), AttributeError, r"ib\.select\(bank, \.\.\.\)"),
+    "estimates.to_csv": (lambda w: w.estimates.to_csv("x.csv"), AttributeError, r"to_polars\(\)\.write_csv"),
+    "estimates.save": (lambda w: w.estimates.save("x.html"), AttributeError, r"ib\.report\("),
+    "selection.ids": (lambda w: w.selection.ids, AttributeError, "Write item_ids or model_ids"),
+    "read_csv": (lambda w: ib.read_csv("x"), AttributeError, r"ib\.read_responses"),
+    "load": (lambda w: ib.load("x"), AttributeError, r"ib\.load_bank"),
+    "fit": (lambda w: ib.fit(w.past), AttributeError, r"ib\.calibrate"),
+    "build_bank": (lambda w: ib.build_bank(w.past), AttributeError, r"ib\.calibrate"),
+    "save_bank": (lambda w: ib.save_bank(w.bank, "x"), AttributeError, r"bank\.save\(path\)"),
+    "audit": (lambda w: ib.audit(w.bank), AttributeError, r"ib\.check"),
+    "score": (lambda w: ib.score(w.bank, w.a), AttributeError, r"ib\.estimate"),
+    "run": (lambda w: ib.run(w.bank), AttributeError, "itembank run"),
+    "add_models": (lambda w: ib.add_models(w.bank, w.a), AttributeError, r"Write ib\.banks\.add_models"),
+    "list_ready": (lambda w: ib.list_ready(), AttributeError, r"Write ib\.publishing\.list_ready"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_error_says_what_to_write(name, w):
+    call, kind, words = ERRORS[name]
+    vars(ib).pop(name, None)  # where the loader of names keeps what `ib.banks` has once given
+    with pytest.raises(kind, match=words):
+        call(w)
+
+
+def test_pandas_tables_go_in_and_come_out(w):
+    pandas = pytest.importorskip("pandas")
+    past, a, b = (pandas.read_csv(w.folder / f"{name}.csv") for name in ("past", "a", "b"))
+    assert ib.calibrate(past, ib.calibrations.Variational()).bank_id
+    assert ib.estimate(w.bank, a, w.selection).rows() == w.estimates.rows()
+    assert ib.gate(a, b).to_dict() == w.gate.to_dict()
+    assert w.new.to_pandas()["response"].tolist() == w.answers.ravel().tolist()
+    assert w.selection.to_pandas()["item_id"].tolist() == [*w.selection.item_ids]
+
+
+def test_what_is_printed_says_what_it_is_and_what_comes_next(w):
+    assert "12 past models x 30 items" in repr(w.bank)
+    assert repr(w.bank).endswith("  Next: ib.select(bank, 30); ib.info(bank) says more")
+    assert repr(w.past).startswith("Responses of 12 models x 30 items, right or wrong; 92.8 % are known")
+    assert repr(w.selection).startswith(f"12 items of bank {w.bank.bank_id}, by drawn\nNext: run these")
+    low, high = (100.0 * one[0] for one in w.estimates["overall"][2:])
+    value = f"a: overall score {100.0 * w.estimates['overall'].value[0]:.1f} points"
+    assert repr(w.estimates).startswith(f"{value} (95 % interval {low:.1f} to {high:.1f}), from 12 of 30 items")
+    assert repr(w.gate).startswith(w.gate.sentence[:40])
+    both = ib.estimate(w.bank, w.new, w.selection)
+    assert repr(both).startswith("2 models: overall scores ")
+    assert repr(both).count("/30") == 2
+    assert all(note in repr(both).replace("\n", " ") for note in (both.notes[0].text, both.notes_in_words[0][:60]))
+
+
+def test_a_bank_without_responses_tells_whom_it_may(w):
+    told = ib.load_bank("bank:swebench-verified").models
+    assert (told.columns, told.height) == (["model_id", "overall"], 100)
+    hidden = ib.publishing.without_responses(w.bank, selections=[w.selection]).models
+    assert hidden["model_id"].null_count() == hidden.height
+
+
+def test_no_name_breaks_a_line(w):
+    hostile = ib.ResponseMatrix.create(w.answers[:1], model_ids=["x\n  overall 99.9\x1b[31m"], items=w.past.items)
+    text = repr(ib.estimate(w.bank, hostile, w.selection))
+    assert text.startswith(r"x\n overall 99.9\x1b[31m: overall score")
+    assert "\x1b" not in text
+    assert not any(line.lstrip().startswith("overall 99.9") for line in text.splitlines())
