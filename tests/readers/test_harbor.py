@@ -233,5 +233,5 @@ def test_a_bank_reads_new_jobs_by_the_reward_that_it_was_made_of(tmp_path, rng):
 
     for number in range(6):
         write(f"m{number}", rng.random(12) < 0.2 + 0.1 * number)
-    bank = ib.build_bank(read_responses(tmp_path / "jobs", metric="tests"))
+    bank = ib.calibrate(read_responses(tmp_path / "jobs", metric="tests"))
     assert ib.estimate(bank, write("new", [1, 0, 0] * 4)).column("overall").item() == pytest.approx(1.0 / 3.0)
