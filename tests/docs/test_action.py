@@ -83,7 +83,7 @@ def test_no_input_is_code_or_an_option_of_another_place(act, tmp_path, name):
     code, verdict, printed = act(name, name, margin=name, bank=name, undecided=name)
     assert (code, verdict, "\n::error::b" in printed) == (2, "none", False), printed
     code, verdict, printed = act(candidate="bad.csv", arguments=name)
-    assert (code, verdict) == {"--margin=0.9": (0, "pass"), "-h": (5, None)}.get(name, (2, "none")), printed
+    assert (code, verdict) == {"--margin=0.9": (0, "pass"), "-h": (5, "none")}.get(name, (2, "none")), printed
     assert sorted(tmp_path.rglob("*")) == before
 
 

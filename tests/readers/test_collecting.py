@@ -14,7 +14,7 @@ from itembank.readers.collecting import collect
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES, reader_function, source_of_record
-from tests.readers import test_evalscope, test_helm, test_opencompass
+from tests.readers import test_evalscope, test_helm, test_opencompass, test_tau2
 from tests.readers.logs import answers, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 
@@ -107,6 +107,19 @@ def test_every_source_that_cannot_be_read_is_named(tmp_path):
         read_responses(tmp_path)
     assert "py.jsonl" in str(error.value)
     assert "every line must be a review" in str(error.value)
+
+
+def test_a_file_that_is_cut_is_named(tmp_path):
+    whole, half = (test_tau2.results([test_tau2.simulation(0, 1.0)], llm=llm) for llm in ("whole", "half"))
+    test_tau2.write(tmp_path / "whole.json", whole)
+    (tmp_path / "half.json").write_text(json.dumps(half)[:300])
+    with pytest.warns(DataWarning, match=r"1 files cannot be read, and are left out: .*half\.json: .*the file cut\?"):
+        assert read_responses(tmp_path).model_ids == ["whole"]
+    rollouts = json.dumps({"example_id": 1, "reward": 1.0, "completion": []})
+    (tmp_path / "half.json").rename(tmp_path / "results.jsonl")
+    (tmp_path / "results.jsonl").write_text(f"{rollouts}\n{rollouts[:9]}")
+    with pytest.raises(DataError, match=r"results\.jsonl: line 2 must be one JSON object"):
+        read_responses(tmp_path)
 
 
 def test_a_folder_without_results_says_what_can_be_read(tmp_path):

@@ -106,12 +106,11 @@ def test_agents_that_ran_out_of_time_are_judged_and_trials_without_a_verdict_are
     trials = several([[0.0, 1.0]], error="AgentTimeoutError")
     trials += [trial("t1", None, error=SILENT), trial("t1", 1.0, number=1), trial("t2", None, error=SILENT)]
     job = write_job(tmp_path / "job", trials)
-    with pytest.warns(DataWarning, match=rf"2 trials have no verdict \(2 {SILENT}\).* 40.0 in place of 66.7"):
+    with pytest.warns(DataWarning, match=rf"2 trials have no verdict \(2 {SILENT}\).* 40.0 in place of 75.0"):
         found = read_responses(job)
     np.testing.assert_array_equal(found.responses, [[0.5, 1.0, np.nan]])
     np.testing.assert_array_equal(found.lost.n, [[0, 1, 1]])
-    with pytest.warns(DataWarning, match="no verdict"):
-        wrong = read_responses(job, spec=ReadingSpec(errors="wrong"))
+    wrong = read_responses(job, spec=ReadingSpec(errors="wrong"))  # as Harbor, so that there is nothing to say
     np.testing.assert_array_equal(wrong.responses, [[0.5, 0.5, 0.0]])
     assert np.average(wrong.responses, weights=wrong.n_trials) == pytest.approx(0.4)  # as Harbor has it
 
@@ -143,6 +142,8 @@ def test_the_reward_that_counts_is_named_and_scaled(tmp_path):
         read_responses(job, spec=ReadingSpec(metric=("tests",)))
     found = read_responses(job, spec=ReadingSpec(metric=("tests",), max_response=4.0))
     assert found.responses.item() == 1.0
+    with pytest.raises(DataError, match=r"has the rewards 'style', 'tests', and not 'test'. Say which counts"):
+        read_responses(job, spec=ReadingSpec(metric=("test",)))
     below = write_job(tmp_path / "below", [trial(reward=-1.0)])
     with pytest.raises(DataError, match="got -1"):
         read_responses(below)
@@ -198,6 +199,14 @@ def test_another_job_of_an_agent_is_more_trials_and_a_copy_of_one_is_none(tmp_pa
     assert copied.n_trials.item() == 3
 
 
+def test_a_trial_that_was_copied_into_another_job_counts_once(tmp_path):
+    trials = [trial(reward=reward, number=number, id=f"u{number}") for number, reward in enumerate([1.0, 0.0, 1.0])]
+    write_job(tmp_path / "job", trials)
+    unfinished = {**trials[0], "finished_at": None}
+    write_job(tmp_path / "old", [unfinished, trials[1]])
+    assert read_responses(tmp_path).n_trials.item() == 3
+
+
 def test_the_result_of_the_job_alone_says_where_trials_are(tmp_path):
     job = write_job(tmp_path / "job", [trial()])
     with pytest.raises(DataError, match=r"those of jobs alone\. Give the folder of a job"):
@@ -214,3 +223,15 @@ def test_a_job_is_estimated_and_gated_as_it_is(tmp_path, rng):
     job = write_job(tmp_path / "new", several([[1.0, 1.0]] * 12, llm="new"))
     assert ib.estimate(bank, job).column("overall").item() == pytest.approx(1.0)
     assert ib.gate(tmp_path / "past" / "job-0", job, margin=0.5).verdict in {"pass", "undecided"}
+
+
+def test_a_bank_reads_new_jobs_by_the_reward_that_it_was_made_of(tmp_path, rng):
+    def write(name, tests):
+        rewards = [{"reward": 1.0, "tests": float(one)} for one in tests]
+        trials = [trial(f"t{n}", llm=name, verifier_result={"rewards": one}) for n, one in enumerate(rewards)]
+        return write_job(tmp_path / "jobs" / name, trials, mean=1.0)
+
+    for number in range(6):
+        write(f"m{number}", rng.random(12) < 0.2 + 0.1 * number)
+    bank = ib.calibrate(read_responses(tmp_path / "jobs", metric="tests"))
+    assert ib.estimate(bank, write("new", [1, 0, 0] * 4)).column("overall").item() == pytest.approx(1.0 / 3.0)

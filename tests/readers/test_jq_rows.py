@@ -4,12 +4,14 @@ import gzip
 import hashlib
 import json
 import os
+import signal
 
 import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, DataWarning, MissingDependencyError, ParameterError
+from itembank.errors import DataError, DataWarning, MissingDependencyError, ParameterError, command_line_words
+from itembank.readers import jq_rows
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -99,6 +101,26 @@ def test_a_program_sees_its_file_only(function, tmp_path):
         read(path, f"({function}) as $x | {PLAIN}")
     assert read(path, f"{PLAIN} | .seconds = 2").responses.tolist() == [[1.0, 0.0]]
     assert read(path, "{model_id: $stem, item_id: .input, response: .r}").item_ids == ["2", "3"]
+
+
+def test_a_program_that_loops_is_stopped_from_the_shell(tmp_path, monkeypatch):
+    seen = []
+
+    class Program:
+        def input_text(self, _text):
+            seen.append(signal.getsignal(signal.SIGINT))
+            yield '[{"model_id": "m", "item_id": "i", "response": 1}]'
+
+    monkeypatch.setattr(jq_rows, "_compiled", lambda _text: Program())
+    path, before = write(tmp_path / "r.json", {"q": 1}), signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        read(path, PLAIN)  # where Ctrl-C must not end the notebook
+        with command_line_words():
+            read(path, PLAIN)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.default_int_handler, signal.SIG_DFL]
 
 
 def test_the_environment_is_empty(tmp_path, monkeypatch):

@@ -139,6 +139,17 @@ def test_runs_that_differ_are_refused(tmp_path, change, words):
         read_responses(tmp_path)
 
 
+def test_tasks_of_one_name_in_two_data_sets_are_told_apart(tmp_path):
+    write_run(tmp_path / "r1", [trial("a", True)])
+    other = write_run(tmp_path / "r2", [trial("a", False, run="r2")])
+    about = json.loads((other / "run_metadata.json").read_text())
+    write(other / "run_metadata.json", {**about, "dataset_name": "extra"})
+    with pytest.raises(DataError, match="prefix_scenario=True"):
+        read_responses(tmp_path)
+    found = read_responses(tmp_path, spec=ReadingSpec(prefix_scenario=True))
+    assert dict(zip(found.item_ids, found.responses[0].tolist(), strict=True)) == {"core/a": 1.0, "extra/a": 0.0}
+
+
 def test_real_submissions_agree_with_the_accuracies_that_they_state(shared_dir):
     folder = shared_dir / "logs" / "terminal_bench" / "terminal-bench-core@0.1.1"
     found = read_responses(folder, spec=WRONG)

@@ -120,6 +120,13 @@ def test_trials_are_counted_and_lost_ones_have_their_kind(layout, tmp_path):
     assert found.model_ids == ["terminus-2@2.0.0+openai/m" if layout == "harbor" else "m"]
 
 
+@ONE
+def test_a_reward_that_is_no_number_is_no_verdict(layout, tmp_path):
+    write(layout, tmp_path, [[1.0, math.nan], [0.0]])
+    found = read_responses(tmp_path)
+    assert (found.responses.tolist(), found.n_trials.tolist(), found.lost.n.tolist()) == ([[1, 0]], [[1, 1]], [[1, 0]])
+
+
 BAD = [
     ([[1.0, -0.5]], {}, r"rewards must be from 0 to 1, got -0.5 for task '.*0'\. Rewards below 0 need another scale"),
     ([[4.0, 2.0]], {}, r"rewards must be .*, got 4 for task '.*0' and others for 1 more trials\. .*--max-response 4"),

@@ -123,7 +123,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "true_value": _TABLES,
     "columns": _TABLES,
     "missing_values": _TABLES,
-    "prefix_scenario": _taking("prefix_scenario", "tables and jobs of Harbor", "table"),
+    "prefix_scenario": _taking("prefix_scenario", "tables, jobs of Harbor and runs of Terminal-Bench 1", "table"),
     "where": _TABLES,
     "drop_columns": _TABLES,
     "errors": _taking("errors", "results that tell lost answers from others", "table", "responses"),
@@ -236,8 +236,9 @@ def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
 def _say_found(rows: "ResponseRows") -> None:
     """Say what there is in one format."""
     table = rows.items
-    tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
-    note(f"Found {visible(rows.source)}: {rows.models.height} models, {tasks} tasks, {rows.n_rows} responses.")
+    name = next((name for name in ("task", "scenario") if name in table.columns), "task")
+    n = table[name].n_unique() if name in table.columns else 1
+    note(f"Found {visible(rows.source)}: {rows.models.height} models, {n} {name}s, {rows.n_rows} responses.")
 
 
 def _write(read: "Read", output: Path, out: Printer) -> None:

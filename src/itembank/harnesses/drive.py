@@ -4,7 +4,6 @@ Also what all harnesses share: comparing contents and prompts with those of the 
 """
 
 import asyncio
-import signal
 import subprocess
 import threading
 from collections import Counter
@@ -23,6 +22,7 @@ from itembank.checks import check_whole
 from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
 from itembank.files.atomic import held
 from itembank.gating.stages import GatePlan
+from itembank.progress import interrupts_to
 from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
 from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, warn_of_versions
@@ -214,7 +214,8 @@ def drive(
     hurry = on_interrupt or (lambda: None)
     ending: BaseException | None = None
     is_running = True
-    with _interrupts_told_to(ended):
+    # put into the queue instead of raised anywhere: between a journal and its session it would part them
+    with interrupts_to(lambda *_: ended.put(INTERRUPTED)):
         while is_running:
             try:
                 is_running = _step(items, ended, 0 if ending else n_jobs, start)
@@ -355,19 +356,3 @@ def reason(text: str) -> str:
     """Make a text one that a journal can keep as the reason of a failure: a line that drives no terminal."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}..."
-
-
-@contextmanager
-def _interrupts_told_to(ended: SimpleQueue[tuple[str, object] | None]) -> Iterator[None]:
-    """Put Ctrl-C into a queue instead of raising it anywhere: between a journal and its session it would part them."""
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if is_ours:
-        signal.signal(signal.SIGINT, lambda *_: ended.put(INTERRUPTED))
-    try:
-        yield
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)

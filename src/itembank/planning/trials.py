@@ -164,6 +164,11 @@ def plan_trials(
     bank = as_bank(bank)
     check_fraction("level", level)
     check_fraction("power", power)
+    if bank.responses.n_trials is None:
+        raise DataError(
+            "past models must have tried items several times, counted by n_trials, got one trial of each, or pass^k, "
+            "which keeps none. Calibrate a bank of the means of repeated attempts."
+        )
     target = bank.targets.last if target == OVERALL else target
     unit = None
     if budget is not None:

@@ -57,6 +57,7 @@ class Found:
     paths: dict[Format, list[Path]] = field(default_factory=dict)
     n_files: dict[Format, int] = field(default_factory=dict)
     unknown: list[Path] = field(default_factory=list)  # Files below folders that no reader knows
+    broken: list[str] = field(default_factory=list)  # Why others below folders cannot be read
     problems: list[str] = field(default_factory=list)  # Why other paths cannot be told
 
     def add(self, source_format: Format, path: Path, n_files: int = 1) -> None:
@@ -140,33 +141,42 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
 
 def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
     """Tell what the files below a folder hold; a reader that walks folders is given the folder."""
-    n_before, files = sum(found.n_files.values()), []
+    n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
     for path in files_below(folder, spec):
         files.append(path)
         if is_companion(path):
             continue
-        name = source_of_name(path) or _format_inside(path, spec)
-        if name is None:
+        name = source_of_name(path) or _format_inside(path, spec, broken)
+        if name is None and path not in broken:
             found.unknown.append(path)
-        else:
+        elif name is not None:
             is_walked = name in SOURCES and (SOURCES[name].holds(path) or (name == "lm-eval" and "jsonl" in path.name))
             found.add(name, folder if is_walked else path)
     if sum(found.n_files.values()) == n_before:
         name = _source_of_companions(files, spec)
         if name is None:
-            raise DataError(_no_results(folder, files))
+            raise DataError("\n".join([_no_results(folder, files), *broken.values()]))
         found.add(name, folder, 0)  # its reader says what is missing
+    # a reader that walks the folder says itself what is wrong with its own, but SWE-bench's, for which all may be
+    walkers = [SOURCES[name] for name, own in found.paths.items() if folder in own and name in SOURCES]
+    walkers = [one for one in walkers if not one.sure]
+    found.broken.extend(why for path, why in broken.items() if not any(one.holds(path) for one in walkers))
 
 
-def _format_inside(path: Path, spec: ReadingSpec) -> Format | None:
-    """Tell a file by its content; None where it is no result of a known program, and no table of responses."""
+def _format_inside(path: Path, spec: ReadingSpec, broken: dict[Path, str]) -> Format | None:
+    """Tell a file by its content; None where it is no result of a known program, and no table of responses.
+
+    Why a file of JSON or Parquet cannot be read is added to `broken`.
+    """
     try:
         kind = file_kind(path)
         if kind == "parquet" and is_response_file(path):
             return "responses"
         of_program = source_of_record(first_record(path)) if kind == "json" else None
         return of_program or ("auto" if holds_responses(path, kind, spec) else None)
-    except (DataError, OSError):
+    except (DataError, OSError) as error:
+        if SUFFIXES.get(_table_suffix(path)) in {"json", "parquet"} and (path.is_file() or path.is_symlink()):
+            broken[path] = str(error)
         return None
 
 
@@ -177,7 +187,7 @@ def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | 
         return None
     told = (name for path in companions for name, one in SOURCES.items() if matches(path, one.beside))
     name = next(told, None)
-    if name == "lm-eval" and not any(_format_inside(path, spec) == name for path in companions):
+    if name == "lm-eval" and not any(_format_inside(path, spec, {}) == name for path in companions):
         return None  # others write results_*.json, too
     return name
 

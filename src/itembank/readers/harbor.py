@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeAlias
 
 from itembank.errors import DataError, DataWarning, first_few, shown, warn
@@ -15,13 +16,15 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
-from itembank.readers.reading_specs import ReadingSpec, how
+from itembank.readers.reading_specs import ReadingSpec, choices_for, how
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import (
     Trial,
     agent_id,
     check_agents,
     item_of,
+    name_of,
+    reward_of,
     rows_of_trials,
     seconds_between,
     tell_of_own_means,
@@ -52,6 +55,7 @@ class JobTrial:
     """One trial of a job."""
 
     job: Path
+    key: str  # The same for copies
     task: str
     dataset: str
     about: Mapping[str, str | None]  # Agent, version, language model and arguments, for the model table
@@ -79,7 +83,10 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
     source = joined_source(paths)
     found = read_each(own_files(paths, "harbor", spec), read_trial, progress, spec)
-    trials = _with_versions(sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started)))
+    every = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
+    size = Counter(one.job for one in every)
+    known = {one.key: one for one in sorted(every, key=lambda one: (one.has_ended, size[one.job]))}
+    trials = _with_versions([one for one in every if known[one.key] is one])  # of copies that of the fuller job
     if not trials:
         raise DataError(
             f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
@@ -90,7 +97,8 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     groups: dict[Group, list[JobTrial]] = {}
     for name, one in zip(names, trials, strict=True):
         groups.setdefault((one.job, name, one.dataset), []).append(one)
-    values = {key: [_reward(one, spec.metric) for one in group] for key, group in groups.items()}
+    chosen = {key: [_reward(one, spec) for one in group] for key, group in groups.items()}
+    values = {key: [value for value, _ in group] for key, group in chosen.items()}
     n_open = sum(not one.has_ended for one in trials)
     if n_open == len(trials):
         raise DataError(f"{source}: must hold a trial that has ended, got {n_open} that have not, or were cancelled.")
@@ -101,11 +109,11 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
         )
     versions = {job: _versions(job) for job, *_ in groups}
     parts = [
-        _rows(key[1], group, values[key], versions[key[0]].get(key[2]), spec)
+        _rows(key[1], group, chosen[key], versions[key[0]].get(key[2]), spec)
         for key, group in groups.items()
         if any(one.has_ended for one in group)
     ]
-    _compare(groups, values, spec.max_response)
+    _compare(groups, values, spec)
     return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
@@ -138,7 +146,7 @@ def read_trial(path: Path) -> JobTrial | None:
         name = "/".join(str(part) for part in (llm.get("provider"), llm.get("name")) if part) or agent.get("model_name")
         version = told.get("version") or ""
         about = {
-            "agent": str(told["name"]),
+            "agent": name_of(told["name"], "agent"),
             "agent_version": str(version) or None,
             "llm": str(name) if name else None,
             "agent_args": entries_text(mapping(agent.get("kwargs"))) or None,
@@ -148,11 +156,12 @@ def read_trial(path: Path) -> JobTrial | None:
         error = str(mapping(record.get("exception_info")).get("exception_type") or "")
         return JobTrial(
             job=path.parent.parent,
+            key=f"{record.get('id') or path} {record['task_name']}",
             task=item_of("", record["task_name"]),
             dataset=str(record.get("source") or NO_DATASET),
             about=about,
             started=str(record.get("started_at") or ""),
-            checksum=record.get("task_checksum"),
+            checksum=str(record.get("task_checksum") or "") or None,
             rewards=None if verdict is None else mapping(mapping(verdict).get("rewards")) or None,
             error=error,
             has_ended=record.get("finished_at") is not None and error != CANCELLED,
@@ -171,32 +180,34 @@ def time_limits(config: Mapping[str, Any]) -> str:
     )
 
 
-def _reward(trial: JobTrial, wanted: Sequence[str]) -> float | None:
-    """Reward of a trial; None where there is no verdict."""
+def _reward(trial: JobTrial, spec: ReadingSpec) -> tuple[float | None, str | None]:
+    """Reward of a trial, None where there is no verdict; and its name, where one was asked for."""
     rewards = trial.rewards
     if rewards is None:
-        return None
+        return None, None
+    wanted = choices_for(spec.scenario or trial.dataset, spec.metric)
     only = [*rewards] if len(rewards) == 1 else []
-    name = next((one for one in (*wanted, USUAL, *only) if one in rewards), None)
+    name = next((one for one in wanted or (USUAL, *only) if one in rewards), None)
     if name is None:
         raise DataError(
-            f"{trial.job}: task {trial.task!r} has the rewards {shown(list(rewards))}. Say which counts: "
-            f"{how(metric=(next(iter(rewards)),))}."
+            f"{trial.job}: task {trial.task!r} has the rewards {shown(list(rewards))}"
+            f"{f', and not {shown(wanted)}' if wanted else ''}. Say which counts: {how(metric=(next(iter(rewards)),))}."
         )
-    with laid_out(trial.job, "a job of Harbor"):
-        return None if rewards[name] is None else float(rewards[name])
+    with laid_out(trial.job / trial.task, "a trial of Harbor"):
+        return reward_of(rewards[name]), name if wanted else None
 
 
 def _rows(
-    model_id: str, trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
+    model_id: str,
+    trials: Sequence[JobTrial],
+    chosen: Sequence[tuple[float | None, str | None]],
+    version: str | None,
+    spec: ReadingSpec,
 ) -> ResponseRows:
     """Make rows of the trials of one job, model and dataset that have ended."""
     ended = [
-        Trial(
-            f"{one.dataset}/{one.task}" if spec.prefix_scenario else one.task,
-            *(value, one.error, one.started, one.costs, one.checksum),
-        )
-        for one, value in zip(trials, values, strict=True)
+        Trial(one.task, value, one.error, one.started, one.costs, one.checksum, metric)
+        for one, (value, metric) in zip(trials, chosen, strict=True)
         if one.has_ended
     ]
     about, limits = trials[0], " or ".join(dict.fromkeys(one.limits for one in trials if one.limits))
@@ -224,19 +235,23 @@ def _versions(job: Path) -> dict[str, str]:
 
 
 def _compare(
-    groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, Sequence[float | None]], most: float
+    groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, Sequence[float | None]], spec: ReadingSpec
 ) -> None:
     """Say what trials without a verdict change, and warn of means that are not those that the jobs state.
 
-    Rewards, as Harbor's means of them, go up to `most`. Those means are over all trials, those without a verdict
-    counting 0.
+    Harbor's means are over all trials, those without a verdict counting 0; ours are over tasks.
     """
+    most = spec.max_response
     stated = {job: mapping(mapping(_of_job(job, "result.json").get("stats")).get("evals")) for job, *_ in groups}
     other, silent, kinds = [], [], Counter[str]()
     for (job, model, dataset), trials in groups.items():
         own = values[job, model, dataset]
-        known = [value for value in own if value is not None]
-        theirs, ours = sum(known) / most / len(own), sum(known) / most / max(len(known), 1)
+        by_task: dict[str, list[float]] = {}
+        for one, value in zip(trials, own, strict=True):
+            if value is not None:
+                by_task.setdefault(one.task, []).append(value / most)
+        theirs = sum(map(sum, by_task.values())) / len(own)
+        ours = fmean(map(fmean, by_task.values())) if by_task else 0.0
         ended = [one.error for one, value in zip(trials, own, strict=True) if value is None and one.has_ended]
         kinds.update(error or "no exception" for error in ended)
         if ended:
@@ -244,9 +259,10 @@ def _compare(
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
+        means = means if set(spec.metric) <= {USUAL} else []  # they are of no other reward
         if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] / most - theirs) > AGREEMENT:
             other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
-    tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent)
+    tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent, spec)
     if other:
         warn(
             f"means over trials must be those that the jobs state, in points, and differ: {first_few(other)}. Are all "

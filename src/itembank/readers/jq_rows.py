@@ -11,9 +11,11 @@ program that the user names is run.
 
 import json
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -30,10 +32,12 @@ from itembank.errors import (
     quoted,
     remedy,
     shown,
+    speaks_command_line,
     warn,
 )
 from itembank.files.documents import read_document
 from itembank.files.memory import GIBIBYTE, HOW_TO_ALLOW, most_memory
+from itembank.progress import interrupts_to
 from itembank.readers.chosen_rows import with_joined_names
 from itembank.readers.json_files import Record, read_values, table_of_records
 from itembank.readers.logged import content_digest
@@ -182,11 +186,13 @@ class JqReader:
                 f"{path}: jq asks for {n_bytes / GIBIBYTE:,.3g} GiB of memory, of which "
                 f"{most_memory() / GIBIBYTE:,.3g} may be taken. {HOW_TO_ALLOW}"
             )
-        try:
-            found: list[list[Any]] = json.loads(f"[{','.join(self.program.input_text(chr(10).join(texts)))}]")
-        except (ValueError, RecursionError):
-            places = enumerate(texts, start=n_before + 1)
-            found = [self._rows_of_one(path, text, n, is_only=n == len(texts) == 1) for n, text in places]
+        # a program that loops never comes back to Python: in a shell Ctrl-C must end the whole at once
+        with interrupts_to(signal.SIG_DFL) if speaks_command_line() else nullcontext():
+            try:
+                found: list[list[Any]] = json.loads(f"[{','.join(self.program.input_text(chr(10).join(texts)))}]")
+            except (ValueError, RecursionError):
+                places = enumerate(texts, start=n_before + 1)
+                found = [self._rows_of_one(path, text, n, is_only=n == len(texts) == 1) for n, text in places]
         for number, rows in enumerate(found, start=n_before + 1):
             other = next((one for one in rows if not isinstance(one, dict)), None)
             if other is not None or None in rows:

@@ -64,7 +64,11 @@ def each_record(path: Path) -> Iterator[Record]:
 
 
 def first_record(path: Path) -> Record:
-    """Return the first object of a file."""
+    """Return the first object of a file, whatever is wrong with those after it."""
+    with translated(path, "JSON file"), open_binary(path) as file:
+        line = file.readline(BYTES_A_BLOCK).decode("utf-8-sig", errors="replace")
+    if _is_whole(line, dict):
+        return dict(_parsed(line))
     return next(each_record(path), {})
 
 
@@ -77,7 +81,7 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
     return content
 
 
-def _is_whole(line: bytes, kind: type) -> bool:
+def _is_whole(line: bytes | str, kind: type) -> bool:
     try:
         return isinstance(json.loads(line), kind)
     except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from itembank.readers.collecting import laid_out
 from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.trials import mean_cost
 from itembank.responses.error_kinds import is_error_word, is_of_run
 
 RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
@@ -38,7 +39,7 @@ def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
         for one in found:
             name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
             prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
-            latency = one.get("latencyMs")
+            latency = mean_cost([one.get("latencyMs")])
             error, digest = _error(one), content_digest(one["vars"]) if "vars" in one else None
             yield {
                 "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
@@ -46,10 +47,10 @@ def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
                 "response": None if error else float(bool(one["success"])),
                 "error": error,
                 "seed": one.get("repeatIndex"),
-                "cost_usd": one.get("cost"),
+                "cost_usd": mean_cost([one.get("cost")]),
                 "seconds": None if latency is None else latency / 1000.0,
-                "input_tokens": tokens.get("prompt"),
-                "output_tokens": tokens.get("completion"),
+                "input_tokens": mean_cost([tokens.get("prompt")]),
+                "output_tokens": mean_cost([tokens.get("completion")]),
                 "content_hash": digest,
             }
 

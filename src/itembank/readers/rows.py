@@ -159,7 +159,7 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         problems.extend(mixtures)
     source = joined_source([part.source for part in parts])
     if problems:
-        raise DataError(f"{source}: " + " ".join(problems))
+        raise DataError(f"{source}: " + "\n".join(problems))
     if len(parts) == 1:
         return parts[0]
     frame = pl.concat([part.frame for part in parts], how="diagonal")

@@ -74,7 +74,7 @@ SOURCES: Mapping[str, Source] = {
         files=("results.json", "*_results.json"),
         hint="It writes a folder a run into runs/, with results.json.",
         beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
-        takes=("errors", "allow_mixed_prompts"),
+        takes=("errors", "allow_mixed_prompts", "prefix_scenario"),
         is_told_by_name=False,
     ),
     "lm-eval": Source(

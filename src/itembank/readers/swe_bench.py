@@ -245,8 +245,7 @@ def swe_bench_rows(
         raise DataError(f"{source}: must hold an instance that was graded, got none.")
     for row, told in zip(rows, costs, strict=True):
         row.update({unit: told.get(unit) for unit in COST_COLUMNS if unit in units})
-    if spec.errors != "wrong":
-        _tell_of_rates(found)
+    _tell_of_rates(found, spec)
     table = rows_of_records(source, rows, spec, models=[{"model_id": run.model_id, **run.about} for run in runs])
     if CALLS not in units:
         return table
@@ -454,7 +453,7 @@ def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, Outcome]:
     return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
 
 
-def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]]) -> None:
+def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]], spec: ReadingSpec) -> None:
     """Name SWE-bench's own rates beside ours where lost answers make them differ."""
     rates, kinds = [], Counter[str]()
     for run, outcomes in found:
@@ -462,7 +461,7 @@ def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]]) -
         kinds.update(KINDS[error_kind(error)] for _, error in outcomes.values() if error)
         if 0 < len(known) < len(outcomes):
             rates.append((run.model_id, sum(known) / len(outcomes), sum(known) / len(known)))
-    tell_of_own_means("instances", "SWE-bench's rate counts", kinds, rates)
+    tell_of_own_means("instances", "SWE-bench's rate counts", kinds, rates, spec)
 
 
 def swe_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:

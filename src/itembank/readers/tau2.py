@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
-from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
+from itembank.readers.trials import Agent, Trial, item_of, name_of, reward_of, rows_of_agents, rows_of_trials
 from itembank.responses.prompts import entries_text
 
 LOST = "infrastructure_error"
@@ -46,7 +46,7 @@ def _rows(path: Path, spec: ReadingSpec) -> tuple[Agent, ResponseRows]:
         info = content["info"]
         told, user = info["agent_info"], mapping(info.get("user_info"))
         domain = str(mapping(info.get("environment_info"))["domain_name"])
-        kind, llm = str(told.get("implementation") or USUAL_AGENT), str(told["llm"])
+        kind, llm = str(told.get("implementation") or USUAL_AGENT), name_of(told["llm"], "model")
         model = spec.model_id or (llm if kind == USUAL_AGENT else f"{kind}+{llm}")
         about = {
             "model_id": model,
@@ -67,7 +67,7 @@ def _trial(simulation: Record, domain: str, content: str | None) -> Trial:
     """Read a simulation, as the whole file or the index of a folder has it."""
     told = simulation["reward"] if "reward" in simulation else mapping(simulation.get("reward_info")).get("reward")
     end = str(simulation.get("termination_reason") or "")
-    reward = None if end == LOST or told is None else float(told)
+    reward = None if end == LOST else reward_of(told)
     return Trial(
         item_id=item_of(domain, simulation["task_id"]),
         reward=reward,

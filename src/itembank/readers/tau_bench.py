@@ -16,7 +16,7 @@ from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
-from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
+from itembank.readers.trials import Agent, Trial, item_of, reward_of, rows_of_agents, rows_of_trials
 
 RESULT = {"task_id", "reward", "info", "traj", "trial"}
 USUAL_STRATEGY, USUAL_USER = "tool-calling", "llm"
@@ -83,7 +83,7 @@ def _trial(result: Record, domain: str) -> Trial:
     error = str(info.get("error") or info.get("traceback") or "")
     return Trial(
         item_of(domain, result["task_id"]),
-        None if error or result["reward"] is None else float(result["reward"]),
+        None if error else reward_of(result["reward"]),
         error,
         name=str(result["trial"]),
         content=content_digest(info["task"]) if "task" in info else None,

@@ -235,8 +235,7 @@ def _compare(models: Mapping[str, Sequence[_Run]], spec: ReadingSpec) -> None:
             own = sum(one.get("is_resolved") is True for one in run.trials.values()) / len(run.trials)
             if isinstance(run.stated, int | float) and abs(run.stated - own) > AGREEMENT:
                 other.append(f"{run.place}: {100.0 * run.stated:.1f}, its trials {100.0 * own:.1f}")
-    if spec.errors != "wrong":
-        tell_of_own_means("trials", "Terminal-Bench's accuracy counts", kinds, means)
+    tell_of_own_means("trials", "Terminal-Bench's accuracy counts", kinds, means, spec)
     if other:
         warn(
             f"accuracies must be those that the runs state, in points, and differ: {first_few(other)}. Are all trials "

@@ -34,13 +34,25 @@ class Trial:
     name: str = ""  # By which it is told from the others
     costs: Mapping[str, Any] = field(default_factory=dict)  # By unit; what is no number is not known
     content: str | None = None  # Digest of the task
+    metric: str | None = None  # Which of several rewards it is, where one was asked for
 
 
 def item_of(domain: str, task: Any) -> str:
     """Id of a task of a domain, or of none; `ValueError` where the task has no name."""
-    if task is None or task == "":
-        raise ValueError("a trial must name its task")
-    return f"{domain}/{task}" if domain else str(task)
+    return f"{domain}/{name_of(task, 'task')}" if domain else name_of(task, "task")
+
+
+def name_of(told: Any, what: str) -> str:
+    """Name of a trial's task, agent or model; `ValueError` where there is none."""
+    if told is None or told == "":
+        raise ValueError(f"a trial must name its {what}")
+    return str(told)
+
+
+def reward_of(told: Any) -> float | None:
+    """Reward of a trial; None where there is none, or no number (NaN)."""
+    reward = math.nan if told is None else float(told)
+    return None if math.isnan(reward) else reward
 
 
 def _records(model_id: str, scenario: str | None, trials: Sequence[Trial], most: float, run: str) -> Iterator[Record]:
@@ -95,8 +107,16 @@ def rows_of_trials(
             f"{more}. {way}"
         )
     run = run or content_digest([[one.item_id, one.reward, one.error, one.name, one.costs] for one in trials])[:8]
-    records = [*_records(str(about["model_id"]), spec.scenario or scenario, trials, most, run)]
+    scenario = spec.scenario or scenario
+    if spec.prefix_scenario and scenario:
+        trials = [replace(one, item_id=item_of(scenario, one.item_id)) for one in trials]
+    records = [*_records(str(about["model_id"]), scenario, trials, most, run)]
     rows, text = rows_of_records(source, records, spec, models=[about]), settings_text(settings)
+    metrics = {one.item_id: one.metric for one in trials if one.metric}
+    if metrics:
+        rows = replace(
+            rows, items=rows.items.with_columns(metric=pl.col("item_id").replace_strict(metrics, default=None))
+        )
     return rows if text is None else replace(rows, items=rows.items.with_columns(pl.lit(text).alias(PROMPT_SETTINGS)))
 
 
@@ -154,14 +174,16 @@ def tell_of_own_means(
     whose: str,  # "Harbor's means count"
     kinds: Counter[str],  # How many have no verdict, by what they ended in
     means: Sequence[tuple[str, float, float]],  # Whose it is, the source's own mean, and that of what has a verdict
+    spec: ReadingSpec,
 ) -> None:
-    """Warn that a source counts what has no verdict as 0, and name both means; nothing if all have one."""
-    if means:
+    """Warn that a source counts what has no verdict as 0, and name both means where they differ; not if all do so."""
+    pairs = [(name, f"{100.0 * theirs:.1f}", f"{100.0 * ours:.1f}") for name, theirs, ours in means]
+    both = [f"{name} {theirs} in place of {ours}" for name, theirs, ours in pairs if theirs != ours]
+    if both and spec.errors != "wrong":
         why, wrong = (
             ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
             remedy("errors='wrong'", "--errors wrong"),
         )
-        both = [f"{name} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}" for name, theirs, ours in means]
         warn(
             f"{kinds.total()} {what} have no verdict ({why}) and are lost answers. {whose} them as 0, in points: "
             f"{first_few(both)}. To count them so: {wrong}.",

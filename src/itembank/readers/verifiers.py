@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
-from itembank.readers.trials import Agent, Trial, item_of, rows_of_agents, rows_of_trials
+from itembank.readers.trials import Agent, Trial, item_of, reward_of, rows_of_agents, rows_of_trials
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.prompts import entries_text
 
@@ -73,7 +73,7 @@ def _of_rollouts(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
         is_lost = bool(error_kind(one.get("error")))
         trial = Trial(
             item_of(environment, one["example_id"]),
-            None if is_lost or one["reward"] is None else float(one["reward"]),
+            None if is_lost else reward_of(one["reward"]),
             str(one["error"]) if is_lost else "",
             costs=mapping(one.get("token_usage")),
             content=content_digest(one.get("prompt"), one.get("answer")),
@@ -122,8 +122,9 @@ def _models(trace: Record, config: Record) -> Iterator[str]:
 def _verdict(episode: Record, trace: Record) -> tuple[float | None, str]:
     """Return the reward of a trace, and what it ended in where it has none."""
     rewards = [one for one in mapping(trace.get("rewards")).values() if one is not None]
-    if episode.get("ok") is True and trace.get("ok", True) is not False and rewards:
-        return sum(float(one["score"]) * float(one.get("weight", 1.0)) for one in rewards), ""
+    are_scored = bool(rewards) and all(one["score"] is not None for one in rewards)
+    if episode.get("ok") is True and trace.get("ok", True) is not False and are_scored:
+        return reward_of(sum(float(one["score"]) * float(one.get("weight", 1.0)) for one in rewards)), ""
     failed = [*listed(trace.get("errors")), *listed(episode.get("errors"))]
     last = mapping(failed[-1]) if failed else {}
     return None, ": ".join(str(last[key]) for key in ("type", "message") if last.get(key))
@@ -134,10 +135,11 @@ def _costs(trace: Record) -> dict[str, float | None]:
     usages = [mapping(mapping(call).get("usage")) for call in listed(trace.get("calls"))]
     span = mapping(mapping(trace.get("timing")).get("agent"))
     keys = {"input_tokens": ("prompt_tokens", "cached_input_tokens"), "output_tokens": ("completion_tokens",)}
-    costs = {
-        unit: float(sum(one.get(name) or 0 for one in usages for name in names))
-        if usages and all(names[0] in one for one in usages)
-        else None
+    amounts = {
+        unit: [one.get(name) or 0 for one in usages for name in names] if all(names[0] in one for one in usages) else []
         for unit, names in {**keys, "cost_usd": ("cost",)}.items()
     }
-    return {**costs, "seconds": span["end"] - span["start"] if span.get("end") and span.get("start") else None}
+    if span.get("end") and span.get("start"):
+        amounts["seconds"] = [span["end"], span["start"]]
+    known = {unit: own for unit, own in amounts.items() if own and all(isinstance(one, int | float) for one in own)}
+    return {unit: float(own[0] - own[1] if unit == "seconds" else sum(own)) for unit, own in known.items()}
