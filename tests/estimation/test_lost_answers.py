@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.responses.lost_answers import LostAnswers
@@ -102,3 +103,17 @@ def test_what_was_lost_is_said_once(bank):
     with pytest.warns(DataWarning, match="lost answers count as missing"):
         notes = estimate(bank, table).notes
     assert [one.text[:13] for one in notes if "lost" in one.text] == ["lost 1 answer"]
+
+
+def test_new_answers_count_as_those_of_the_bank_did(bank, tmp_path):
+    """Past models' lost answers counted as wrong: so do a new one's, in memory, in a file and after `bank.save`."""
+    made = ib.calibrate(losing(bank.responses, 1, [2, 5]).with_errors("wrong"), ib.calibrations.JointMAP())
+    made.save(tmp_path / "bank")
+    assert made.responses.responses[1, 2] == 0.0
+    new = losing(new_models(bank), 0, [3, 8])
+    ib.write_responses(new, tmp_path / "new.parquet")
+    for source in (made, tmp_path / "bank"):
+        for given in (new, tmp_path / "new.parquet"):
+            assert estimate(source, given).lost.errors == "wrong"
+            assert estimate(source, given, errors="missing").lost.errors == "missing"
+    assert estimate(bank, new).lost.errors == "missing"

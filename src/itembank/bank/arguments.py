@@ -15,6 +15,7 @@ from itembank.errors import DataError, ParameterError, remedy
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import policy_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import with_usual_sizes
 
@@ -87,6 +88,7 @@ def read_new(
     errors: Errors | None = None,
 ) -> tuple[ResponseMatrix, ResponseMatrix]:
     """Return all responses of new models, and what `as_new_responses` makes of them."""
+    asked, errors = errors, policy_of(bank.responses.items) if errors is None else errors
     given = responses if isinstance(responses, ResponseMatrix) else _in_memory(bank, responses, selection)
     if given is not None:
         given = _sized(bank, given.with_errors(errors))
@@ -95,9 +97,9 @@ def read_new(
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
-    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=asked)
     whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
-    matrix = whole = _sized(bank, whole)
+    matrix = whole = _sized(bank, whole.with_errors(errors))
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)
     if same_content:

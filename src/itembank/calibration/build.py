@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Bank, Calibration, bank_fingerprint
@@ -15,6 +16,7 @@ from itembank.errors import DataWarning, says_instead, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.lost_answers import LOST_AS
 from itembank.responses.responses import ResponseMatrix, without_silent
 from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words, warn_of_no_overlap
@@ -102,4 +104,9 @@ def _answered(responses: ResponseMatrix) -> ResponseMatrix:
     """Return what counts of the responses, without models and items that have no answer."""
     observed = responses.observed
     answered = without_silent(responses, np.asarray(observed.any(axis=1)), np.asarray(observed.any(axis=0)))
-    return answered if answered.lost is None else replace(answered, lost=None)
+    if answered.lost is None:
+        return answered
+    policy, items = answered.lost.errors, answered.items
+    if policy != "missing" and answered.lost.n.any():  # new results are to be read alike
+        items = items.with_columns(pl.lit(policy).alias(LOST_AS))
+    return replace(answered, lost=None, items=items)

@@ -12,6 +12,7 @@ from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import policy_of
 from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def read_new_results(
     spec = ReadingSpec(jq=jq, repeats=repeats, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths, jq):
         matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, match=match)
+    if errors is None:
+        matrix = whole = whole.with_errors(policy_of(bank.responses.items))
     if selection is not None:
         matrix, others = only_items(matrix, selection.item_ids)
         if others:

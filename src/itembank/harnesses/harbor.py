@@ -34,6 +34,7 @@ from itembank.readers.json_files import listed, mapping
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.trials import mean_cost
+from itembank.responses.lost_answers import policy_of
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import answer
@@ -89,7 +90,8 @@ class HarborRun:
         job = read_job(data_set)
         n_attempts = n_attempts or job.get("n_attempts", 1)
         check_whole("n_attempts", n_attempts, least=1)
-        spec = replace(spec, format="harbor", repeats="mean", skip_unusable=True)
+        errors = spec.errors or policy_of(bank.responses.items)
+        spec = replace(spec, format="harbor", repeats="mean", skip_unusable=True, errors=errors)
         run = cls(bank, job, folder, tuple(arguments), n_attempts, spec)
         if not run._agent or (_values(arguments, MODEL) and not _values(arguments, AGENT)):
             raise ParameterError("arguments of harbor must name an agent beside its model, -- -a NAME -m MODEL.")
