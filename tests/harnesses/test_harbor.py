@@ -104,7 +104,9 @@ def test_the_reward_that_counts_is_named_and_scaled(run, harbor, monkeypatch):
     monkeypatch.setenv("HARBOR_TROUBLE", '{"most": 4}')
     words = (*words[:7], harbor.parent / "scaled", *words[8:])
     assert "Say which counts" in run(*words, *AGENT).err
-    scaled = run.ok(*words, "--metric", "tests", "--max-response", 4, *AGENT)  # of the trials that were paid for
+    words = (*words, "--metric", "tests", "--max-response", 4)
+    assert "highest reward (--max-response) 1" in run(*words, *AGENT).err
+    scaled = run.ok(*words, "--ignore-prompts", *AGENT)  # of the trials that were paid for
     assert json.loads(scaled.out)["scores"] == plain
     assert len(trials(harbor.parent / "scaled")) == 5
 

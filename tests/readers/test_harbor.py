@@ -73,7 +73,11 @@ def test_trials_are_counted_and_costs_are_means(tmp_path):
     np.testing.assert_allclose(found.costs["seconds"], [[20.5, 20.5]])
     assert found.items["scenario"].to_list() == ["terminal-bench"] * 2
     assert found.items["content_hash"].to_list() == ["checksum of t0", "checksum of t1"]
-    assert json.loads(found.items[PROMPT_SETTINGS][0]) == {"timeouts": "timeout_multiplier=1.0", "version": "2.0"}
+    assert json.loads(found.items[PROMPT_SETTINGS][0]) == {
+        "timeouts": "timeout_multiplier=1.0",
+        "version": "2.0",
+        "highest_reward": "1",
+    }
 
 
 def test_agent_version_and_model_make_a_model(tmp_path):

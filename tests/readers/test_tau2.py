@@ -58,7 +58,11 @@ def test_simulations_are_counted_and_errors_of_the_infrastructure_are_lost(tmp_p
     np.testing.assert_array_equal(found.n_trials[:, :2], [[4, 1]])
     np.testing.assert_array_equal(found.lost.n, [[0, 1, 1]])
     np.testing.assert_allclose(found.costs["cost_usd"], [[0.1, 1.1, 2.1]])
-    assert json.loads(found.items[PROMPT_SETTINGS][0]) == {"task_args": "max_steps=200", "user": "gpt-4.1"}
+    assert json.loads(found.items[PROMPT_SETTINGS][0]) == {
+        "task_args": "max_steps=200",
+        "user": "gpt-4.1",
+        "highest_reward": "1",
+    }
 
 
 def test_a_folder_with_an_index_says_the_same(tmp_path):

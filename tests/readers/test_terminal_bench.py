@@ -75,6 +75,7 @@ def test_trials_with_a_verdict_count_and_others_are_lost(tmp_path):
     assert json.loads(found.items[PROMPT_SETTINGS][0]) == {
         "timeouts": "global_timeout_multiplier=1.0",
         "version": "0.1.1",
+        "highest_reward": "1",
     }
     assert read_responses(tmp_path, spec=WRONG).responses.mean() == pytest.approx(2 / 6)
 

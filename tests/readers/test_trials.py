@@ -9,6 +9,7 @@ import pytest
 
 import itembank as ib
 from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
+from itembank.readers.agreement import check_same_prompts
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import KINDS
@@ -173,6 +174,19 @@ def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
         both = read_responses(tmp_path, spec=ReadingSpec(max_response=4.0, repeats="count"))
         np.testing.assert_allclose(both.responses, [[4 / 5, 1 / 2]])
         np.testing.assert_array_equal(both.n_trials, [[5, 2]])
+
+
+@ONE
+def test_rewards_on_another_scale_than_the_banks_are_refused(layout, tmp_path):
+    """All of these are at most 1 of 4: read as they are they would be four times too high."""
+    write(layout, tmp_path / "a", [[4.0, 0.0], [4.0]])
+    write(layout, tmp_path / "b", [[1.0, 0.0], [1.0]], llm="n")
+    scaled = read_responses(tmp_path / "a", spec=ReadingSpec(max_response=4.0))
+    with pytest.raises(DataError, match=r"highest reward \(--max-response\)"):
+        check_same_prompts(read_responses(tmp_path / "b").items, scaled.items)
+    check_same_prompts(
+        read_responses(tmp_path / "b", spec=ReadingSpec(max_response=4.0, repeats="mean")).items, scaled.items
+    )
 
 
 @ONE

@@ -18,7 +18,7 @@ from itembank.readers.logged import content_digest
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
 from itembank.readers.rows import ResponseRows, join_rows, rename_model
-from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
+from itembank.responses.prompts import HIGHEST, PROMPT_SETTINGS, settings_text
 
 ROUNDING = 1e-6
 """How far a reward of none or all may be from it, as the first tau-bench has it."""
@@ -111,13 +111,12 @@ def rows_of_trials(
     if spec.prefix_scenario and scenario:
         trials = [replace(one, item_id=item_of(scenario, one.item_id)) for one in trials]
     records = [*_records(str(about["model_id"]), scenario, trials, most, run)]
-    rows, text = rows_of_records(source, records, spec, models=[about]), settings_text(settings)
+    rows = rows_of_records(source, records, spec, models=[about])
+    told = [pl.lit(settings_text({**settings, HIGHEST: f"{most:g}"})).alias(PROMPT_SETTINGS)]
     metrics = {one.item_id: one.metric for one in trials if one.metric}
     if metrics:
-        rows = replace(
-            rows, items=rows.items.with_columns(metric=pl.col("item_id").replace_strict(metrics, default=None))
-        )
-    return rows if text is None else replace(rows, items=rows.items.with_columns(pl.lit(text).alias(PROMPT_SETTINGS)))
+        told.append(pl.col("item_id").replace_strict(metrics, default=None).alias("metric"))
+    return replace(rows, items=rows.items.with_columns(told))
 
 
 Agent: TypeAlias = tuple[str, str | None, Path]

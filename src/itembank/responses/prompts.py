@@ -29,6 +29,8 @@ JUDGE: Final = "judge"
 """Setting of what scored the answers: no prompt, but compared like one."""
 VERSION: Final = "version"
 """Setting of the version of a task."""
+HIGHEST: Final = "highest_reward"
+"""Setting of the reward of trials that counts as one: the same reward on another scale is another response."""
 ROLES: Final = "model_roles"
 """Setting of the models that took part beside the tested one, graders and helpers; empty where there were none."""
 TASK_NAME: Final = "task_name"
@@ -52,6 +54,7 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "timeouts": "time limits",
     "user": "simulated user",
     JUDGE: "judge",
+    HIGHEST: "highest reward (--max-response)",
     ROLES: "model roles",
     "scorer_args": "scorer arguments",
     TASK_NAME: "task name",
