@@ -275,7 +275,7 @@ _PLAN = Case(
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",
-        ("sizes", "--trials"): "needs to know how much answers vary from run to run",
+        ("sizes", "--trials"): "past models must have tried items several times",
     },
 )
 
