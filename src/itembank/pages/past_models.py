@@ -152,17 +152,20 @@ def past_chart(past: PastScores, target: str) -> Chart | None:
     if not past.known(target).size:
         return None
     y = _row("row")
-    old, ticks, note = _strip(past, target, "past-models", score("score", score_words(target)), y)
+    x = score("score", score_words(target))
+    old, ticks, note = _strip(past, target, "past-models", x, y, best_first=True)
     ends = past.known(target)
     title = f"Past models score from {interval_words(float(ends.min()), float(ends.max()))} points"
     return Chart(title, picture(ticks, height=40), (old,), "", _scores_table(old), note)
 
 
-def _strip(past: PastScores, target: str, name: str, x: Spec, y: Spec) -> tuple[Data, Spec, str]:
-    """Return a tick for each past model: their data, the best first, the marks, and what must be said of them."""
+def _strip(
+    past: PastScores, target: str, name: str, x: Spec, y: Spec, *, best_first: bool = False
+) -> tuple[Data, Spec, str]:
+    """Return a tick for each past model: their data by score, the marks, and what must be said of them."""
     column = past.value[:, past.targets.index(target)]
     rows = np.flatnonzero(~np.isnan(column))
-    chosen = rows[np.argsort(-column[rows], kind="stable")]
+    chosen = rows[np.argsort(-column[rows] if best_first else column[rows], kind="stable")]
     # up to 2,000 past models are drawn one by one; of more, evenly many
     chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, 2000)).round().astype(np.int64))]
     names = [past.model_ids[row] for row in chosen.tolist()]
