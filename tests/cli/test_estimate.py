@@ -45,11 +45,13 @@ def test_every_method_and_interval_of_the_library_is_offered():
 def test_the_table_shows_interval_items_and_bank(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json")
-    assert load_bank(bank_folder).bank_id in outcome.out
+    assert outcome.out.startswith("2 models: overall scores ")
     assert "12/30" in outcome.out
     assert "95 % interval" in outcome.out
     (line,) = (line for line in outcome.err.splitlines() if line.startswith("Method:"))
-    assert re.fullmatch(r"Method: stacked \(cross-validated error \d\.\d points\); intervals from .*\.", line)
+    bank_id = load_bank(bank_folder).bank_id
+    method = rf"Method: stacked \(cross-validated error \d\.\d points\), bank {bank_id}; intervals from .*\."
+    assert re.fullmatch(method, line)
     assert "Estimated by" not in outcome.err
 
 

@@ -12,7 +12,7 @@ from itembank.estimation.estimates import Scores, Typicality, joined, placed, ty
 from itembank.estimation.notes import notes_on_unlike
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
-from tests.estimation.simulated import shared_bank
+from tests.estimation.simulated import new_models, shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -136,3 +136,18 @@ def test_drawn_items_of_any_model_bring_no_such_note_and_others_do():
         new = ResponseMatrix.create(answers, item_ids=list(selection.item_ids), model_ids=["best", "worst"])
         kinds = {one.kind for one in estimate(bank, new, selection=selection).notes}
         assert kinds & {"better", "worse", "unlike"} - {"unlike"} == expected
+
+
+def test_one_model_is_told_beside_a_plain_random_sample():
+    """Wilson's interval of the estimate from as many items of a finite number, as in the books (z = 1.96)."""
+    bank = shared_bank()
+    items = np.arange(0, bank.n_items, 3)
+    found = estimate(bank, new_models(bank).take(models=np.array([0]), items=items))
+    p, n = found.value[0, -1], items.size * (bank.n_items - 1) / (bank.n_items - items.size)
+    half = 1.96 / (1 + 1.96**2 / n) * np.sqrt(p * (1 - p) / n + 1.96**2 / (4 * n**2))
+    assert found.plain_half_width == pytest.approx(half, rel=1e-3)
+    words = f"from {items.size} of {bank.n_items} items; a plain random sample would say ±{100 * half:.1f}"
+    assert found.sentence.endswith(words)
+    whole = estimate(bank, new_models(bank).take(models=np.array([0])))
+    assert np.isnan(whole.plain_half_width)
+    assert "plain" not in whole.sentence

@@ -85,7 +85,8 @@ def estimate_command(
     if not estimates.is_exact.all():
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
-        note(f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}.")
+        rests_on = RESTS_ON[estimates.interval_kind]
+        note(f"Method: {estimates.method}{error}, bank {estimates.bank_id}; {rests_on}.")
     if estimates.explanation and (parent or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
     detail(MEANING[estimates.interval_kind])
@@ -127,8 +128,8 @@ def print_estimates(estimates: "ib.ScoreEstimates", out: Printer, *, is_wide: bo
             rows = [row for row in rows if row["target"] == main]
         if is_of_several and {row["target"] for row in rows} == {OVERALL}:
             columns.remove("target")
-    title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
-    out.rows(rows, "estimate", title=title, columns=columns, least=("typicality", "items"))
+    of = f" (of {visible(estimates.target_id)})" if "@" in estimates.target_id else ""
+    out.rows(rows, "estimate", title=f"{estimates.sentence}{of}", columns=columns, least=("typicality", "items"))
 
 
 def _title(estimates: "ib.ScoreEstimates") -> str:

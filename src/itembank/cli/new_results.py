@@ -12,7 +12,6 @@ from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.responses.error_kinds import Errors
-from itembank.responses.lost_answers import policy_of
 from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def read_new_results(
     items outside the selection may have any. Attempts by a program of jq are counted where the bank's are.
     """
     from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
+    from itembank.responses.lost_answers import policy_of
 
     repeats: Repeats = "error" if jq is None or bank.responses.n_trials is None else "mean"
     spec = ReadingSpec(jq=jq, repeats=repeats, allow_mixed_prompts=allow_mixed_prompts, errors=errors)

@@ -9,7 +9,7 @@ import numpy as np
 from itembank.errors import DataError, did_you_mean, shown, visible
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import probability_above
+from itembank.numerics.intervals import normal_reach, probability_above, wilson_ends
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Note, Tabular, notes_on
@@ -293,7 +293,23 @@ class ScoreEstimates(Tabular):
             return f"{name}: {target} score unknown, {behind}"
         low, high = (f"{100.0 * one[0, at]:.1f}" for one in (self.low, self.high))
         reach = "exactly" if self.is_exact[0] else f"{100.0 * self.level:g} % interval {low} to {high}"
-        return f"{name}: {target} score {100.0 * known[0]:.1f} points ({reach}), {behind}"
+        plain = self.plain_half_width
+        beside = "" if np.isnan(plain) else f"; a plain random sample would say ±{100.0 * plain:.1f}"
+        return f"{name}: {target} score {100.0 * known[0]:.1f} points ({reach}), {behind}{beside}"
+
+    @property
+    def plain_half_width(self) -> float:
+        """Half of the interval that the mean of as many random items would have, at the first model's main score.
+
+        Wilson's (1927) with the finite number of items; NaN where all or none were answered.
+        """
+        at = self.targets.index(self.main_target)
+        n, n_total, value = int(self.n_items[0, at]), int(self.n_total[at]), self.value[:1, at]
+        if not 0 < n < n_total or np.isnan(value).any():
+            return np.nan
+        worth = n * (n_total - 1.0) / (n_total - n)
+        low, high = wilson_ends(value, np.array([normal_reach(self.level) ** 2 / worth]))
+        return float(high[0] - low[0]) / 2.0
 
     def __len__(self) -> int:
         """Return the number of records: of models and targets."""
