@@ -118,8 +118,9 @@ def test_a_file_that_is_cut_is_named(tmp_path):
     rollouts = json.dumps({"example_id": 1, "reward": 1.0, "completion": []})
     (tmp_path / "half.json").rename(tmp_path / "results.jsonl")
     (tmp_path / "results.jsonl").write_text(f"{rollouts}\n{rollouts[:9]}")
-    with pytest.raises(DataError, match=r"results\.jsonl: line 2 must be one JSON object"):
-        read_responses(tmp_path)
+    spec = ReadingSpec(model_id="half", format="verifiers", scenario="s")
+    with pytest.warns(DataWarning, match=r"results\.jsonl: the last line was cut"):
+        assert read_responses(tmp_path / "results.jsonl", spec=spec).item_ids == ["1"]
 
 
 def test_a_folder_without_results_says_what_can_be_read(tmp_path):

@@ -82,7 +82,8 @@ def is_harbor(record: Record) -> bool:
 def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
     source = joined_source(paths)
-    found = read_each(own_files(paths, "harbor", spec), read_trial, progress, spec)
+    # a trial whose file was cut, or tells nothing, blocks no other: it is named, and was not run
+    found = read_each(own_files(paths, "harbor", spec), read_trial, progress, replace(spec, skip_unusable=True))
     every = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
     size = Counter(one.job for one in every)
     known = {one.key: one for one in sorted(every, key=lambda one: (one.has_ended, size[one.job]))}

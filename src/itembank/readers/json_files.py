@@ -7,7 +7,7 @@ from typing import IO, Any, TypeAlias
 
 import polars as pl
 
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning, warn
 from itembank.files.documents import check_characters
 from itembank.files.memory import most_in_object, refuse_object
 from itembank.responses.opening import Keep, Table, not_utf8, open_binary, translated
@@ -61,6 +61,20 @@ def _read(
 def each_record(path: Path) -> Iterator[Record]:
     """Give the objects of a file one by one; reads no further than it must."""
     return (record for block in read_records(path) for record in block)
+
+
+def finished_records(path: Path) -> list[Record]:
+    """Return the objects of a file that a program appends to: all but the last line where that was cut, as is said."""
+    try:
+        return [*each_record(path)]
+    except DataError:
+        with open_binary(path) as file:
+            *whole, last = file.read().split(b"\n")
+        if not (whole and last.strip()) or _is_whole(last, dict):
+            raise
+        records = _block(path, [line + b"\n" for line in whole], 0, 0, shorten=None, are_objects=True)
+        warn(f"{path}: the last line was cut, and is left out: its trial counts as not run.", DataWarning)
+        return records
 
 
 def first_record(path: Path) -> Record:

@@ -13,7 +13,7 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out
-from itembank.readers.json_files import Record, each_record, listed, mapping
+from itembank.readers.json_files import Record, finished_records, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
@@ -37,7 +37,7 @@ def verifiers_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
 
 def _rows(file: Path, spec: ReadingSpec) -> tuple[Agent, ResponseRows]:
     """Read a file: its model, and its rows."""
-    lines = [*each_record(file)]
+    lines = finished_records(file)
     keys = EPISODE if lines and lines[0].keys() >= EPISODE else ROLLOUT
     if not lines or not all(one.keys() >= keys for one in lines):
         raise DataError(f"{file}: every line must have {', '.join(sorted(keys))}, got one without.")
