@@ -50,6 +50,8 @@ def test_a_budget_goes_to_items_first_and_then_to_trials(bank):
     assert (few.n_items, few.n_trials, few.cost_unit) == (50, 1, "cost_usd")
     assert (all_once.n_items, all_once.n_trials) == (150, 1)
     assert (more.n_items, more.n_trials) == (150, 3)
+    most = plan_trials(bank, budget=7 * 300.0)  # a number of trials that is not among the usual ones
+    assert (most.n_items, most.n_trials, most.best["cost"]) == (150, 7, pytest.approx(2100.0))
     assert all_once.half_width == pytest.approx(all_once.table["floor"][0])
     assert few.table.filter(n_trials=2)["n_items"].item() == 25
     assert np.all(few.table["cost"].to_numpy() <= 100.0)

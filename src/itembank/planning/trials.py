@@ -181,8 +181,10 @@ def plan_trials(
     between = np.maximum(prospect.variances - usual * trials, 0.0)
     squares = prospect.weights**2
     judges = judge_variance(judged, prospect.weights) if judged else None
-    rows = []
-    for k in N_TRIALS:
+    rows, numbers = [], {*N_TRIALS}
+    if budget is not None and unit is not None:  # all items as often as can be paid for may be the best of all
+        numbers.add(max(1, int(budget / prospect.at(prospect.n_most).costs[unit] + 1e-9)))
+    for k in sorted(numbers):
         chance = float(squares @ trials) / k + (judges or 0.0)
         floor = normal_reach(level) * math.sqrt(chance)
         row = {"n_trials": k, "floor": floor, "difference_floor": math.sqrt(2.0) * floor}
@@ -249,7 +251,7 @@ def judge_variance(judged: Sequence[ResponseMatrix], weights: FloatArray) -> flo
 
     Of a model's answers y_ij by judge j, ``a + b sum_i w_i^2``: a is how far judges are apart on average, and b how
     much they differ on an item beyond that, from the mean squares of a crossed design of items and judges (Brennan,
-    2001, eq. 2.11 to 2.13).
+    2001, ch. 2).
 
     Raises
     ------
