@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, own_files, read_each
+from itembank.readers.collecting import collect, laid_out, own_files
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, choices_for, how
+from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import (
     Trial,
@@ -82,8 +83,14 @@ def is_harbor(record: Record) -> bool:
 def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
     source = joined_source(paths)
-    # a trial whose file was cut, or tells nothing, blocks no other: it is named, and was not run
-    found = read_each(own_files(paths, "harbor", spec), read_trial, progress, replace(spec, skip_unusable=True))
+    found, problems = collect(own_files(paths, "harbor", spec), read_trial, progress, name=lambda path: path.name)
+    if not any(found):
+        refuse_or_leave_out(problems, spec, has_rest=False)
+    elif problems:  # a trial whose file was cut, or tells nothing, blocks no other
+        warn(
+            f"results left out that cannot be read, {len(problems)} files, whose trials count as not run: {first_few(problems)}",
+            DataWarning,
+        )
     every = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
     size = Counter(one.job for one in every)
     known = {one.key: one for one in sorted(every, key=lambda one: (one.has_ended, size[one.job]))}
