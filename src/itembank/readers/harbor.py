@@ -87,10 +87,8 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     if not any(found):
         refuse_or_leave_out(problems, spec, has_rest=False)
     elif problems:  # a trial whose file was cut, or tells nothing, blocks no other
-        warn(
-            f"results left out that cannot be read, {len(problems)} files, whose trials count as not run: {first_few(problems)}",
-            DataWarning,
-        )
+        which = first_few([one.removesuffix(".") for one in problems])
+        warn(f"{len(problems)} files cannot be read and are left out, their trials as not run: {which}.", DataWarning)
     every = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
     size = Counter(one.job for one in every)
     known = {one.key: one for one in sorted(every, key=lambda one: (one.has_ended, size[one.job]))}
