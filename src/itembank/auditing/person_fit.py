@@ -55,7 +55,7 @@ ONE_RUN: Final = (
 )
 
 
-MODELS: Final = {
+MODELS: Final[dict[str, Any]] = {
     "model_id": pl.String,
     **dict.fromkeys(("n_items", "n_past"), pl.Int64),
     **dict.fromkeys(("misfit", "typicality", "outfit", "p_value"), pl.Float64),
@@ -65,7 +65,7 @@ MODELS: Final = {
     "changed_from": pl.Int64,
     **dict.fromkeys(("wrong_against_expectation", "right_against_expectation"), pl.List(pl.String)),
 }
-GROUPS: Final = {
+GROUPS: Final[dict[str, Any]] = {
     **dict.fromkeys(("model_id", "group", "kind"), pl.String),
     **dict.fromkeys(("n_items", "n_reference"), pl.Int64),
     **dict.fromkeys(("mean", "expected", "difference", "p_value", "detectable"), pl.Float64),
@@ -319,7 +319,7 @@ def _group_rows(
 def _most_surprising(item_ids: npt.NDArray[np.object_], deviation: FloatArray) -> list[str]:
     """Return the three items answered furthest above expectation; within a standard deviation none is a surprise."""
     order = np.argsort(-deviation, kind="stable")[:3]
-    return item_ids[order[deviation[order] > 1.0]].tolist()
+    return [str(one) for one in item_ids[order[deviation[order] > 1.0]]]
 
 
 def _sentences(row: Mapping[str, Any], unusual: Sequence[Mapping[str, Any]]) -> Iterator[str]:

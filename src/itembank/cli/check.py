@@ -181,8 +181,10 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> No
             told[name] = f"{count}: {REASONS[name]}"
             told[name] += f"; not flagged: --reason {name}" if name in SAME_FOR_ALL else ""
     if audit.labels is not None:  # how well known bad items are found
-        first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
-        told["known to be bad"] = f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"
+        first = "".join(
+            f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels["first"].items()
+        )
+        told["known to be bad"] = f"{audit.labels['n_bad']}: AUC {audit.labels['area']:.3f}{first}"
     TABLE.record(
         told,
         "items",
