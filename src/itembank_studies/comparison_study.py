@@ -28,7 +28,7 @@ from itembank.planning.select import select as select_automatically
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import EXTERNAL, WIN_RATE
 from itembank.selection.select import select
-from itembank_studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Tables, errors_at
+from itembank_studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, StudyManifest, Tables, errors_at
 from itembank_studies.splits import Fold, answers_of, calibration_part, check_no_leak, folds_of, stream
 from itembank_studies.study_specs import AUTO, MethodChoice, StudySpec, estimation_spec, selection_spec
 from itembank_studies.summary import summarise
@@ -285,7 +285,11 @@ def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
     # the longest first, so that no process is left alone with one at the end
     units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
     run = partial(_run, spec, responses)
-    return Study.of(COMPARISON, spec, responses, units, run=run, summarise=_summaries)
+    parts = [fold.division for fold in folds]
+    manifest = StudyManifest.of(
+        COMPARISON.name, spec.to_dict(), responses, division=parts, seed=spec.seed, n_folds=len(folds)
+    )
+    return Study(COMPARISON, manifest, units, run, _summaries)
 
 
 def _run(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Tables:

@@ -24,6 +24,7 @@ from itembank_studies.engine import (
     SECONDS,
     TASKS,
     Study,
+    StudyManifest,
     Tables,
     errors_at,
 )
@@ -178,15 +179,12 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
     tasks = find_tasks(spec, responses)
     among = None if spec.split is None else folds_of([spec.split], responses)[0]
     partitions = [make_partition(spec, responses, tasks, number, among) for number in range(spec.n_partitions)]
-    return Study.of(
-        PREDICTION,
-        spec,
-        responses,
-        dict(enumerate(partitions)),
-        run=partial(run_partition, spec, responses, tasks),
-        summarise=partial(_summaries, spec, tasks),
-        division=tasks.index.tobytes(),
+    parts = [tasks.index.tobytes(), *(one.division for one in partitions)]
+    manifest = StudyManifest.of(
+        PREDICTION.name, spec.to_dict(), responses, division=parts, seed=spec.seed, n_folds=len(partitions)
     )
+    run = partial(run_partition, spec, responses, tasks)
+    return Study(PREDICTION, manifest, dict(enumerate(partitions)), run, partial(_summaries, spec, tasks))
 
 
 def _summaries(spec: PredictionSpec, tasks: Tasks, folder: Path) -> Tables:
