@@ -214,7 +214,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     data = Data("gate-changes", {name: [one[name] for one in long] for name in names})
     whole = "datum.value % 1 ? '' : format(abs(datum.value), ',d')"
     x = number("at", "Answers that fell, and that rose", labelExpr=whole)
-    y = nominal("scenario", "place", labelLimit=130)
+    y = nominal("scenario", "place")
     tip = tips(scenario="Scenario", way="Answers that", n=("Number", ",d"))
     color = shade("way", {"fell": "@other", "rose": "@main"})
     n_all = len(found.scenarios)

@@ -1,9 +1,11 @@
 """Pages as HTML: everything from data is escaped, and no script runs but the two that are named by their digest."""
 
 import base64
+import datetime
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,9 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itembank.errors import ParameterError, missing_package, visible
+from itembank.errors import ParameterError, missing_package, shown, visible
 from itembank.files.atomic import check_destination, write_text
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
 from itembank.pages.theme import COLOURS, chart_config, style_variables
 
@@ -74,6 +76,11 @@ class Page:
     def charts(self) -> tuple[Chart, ...]:
         """The charts of the page in reading order, each of which can be saved as a picture."""
         return tuple(one for one in self.blocks() if isinstance(one, Chart))
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the page; its title where it begins with numbers."""
+        return next((one.text for one in self.lead if isinstance(one, Text) and one.text), f"{self.kind}: {self.title}")
 
     def blocks(self) -> Iterator[Block]:
         """Go through the blocks of the page in reading order."""
@@ -190,8 +197,19 @@ def page_html(page: Page) -> str:
                 )
             ),
             version=version("itembank"),
+            made=_today(),
         )
     )
+
+
+def _today() -> str:
+    """Return the day of making, of Universal Time; of SOURCE_DATE_EPOCH where a build has to be reproducible."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if seconds and not (seconds.isascii() and seconds.isdigit() and len(seconds) < 12):
+        raise ParameterError(f"SOURCE_DATE_EPOCH must be whole seconds since 1970, got {shown(seconds)}.")
+    now = datetime.datetime.now(datetime.UTC)
+    made = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds else now
+    return made.date().isoformat()
 
 
 def pieces_html(page: Page) -> str:
@@ -267,7 +285,8 @@ def _packed(text: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
+    text = files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
+    return "\n".join(line.strip() for line in text.splitlines())  # a page has no use for indents
 
 
 def _gather(page: Page) -> Gathered:

@@ -187,7 +187,7 @@ def _scores_chart(estimates: ScoreEstimates) -> Chart:
     data = Data("scores", columns | {"is_flagged": [is_flagged[row["model_id"]] for row in rows[:MOST_NAMED]]})
     words = score_words(estimates.main_target) if at == "model_id" else "Score"
     tip = tips(name=words, estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
-    marked = intervals(nominal("name", labelLimit=200, grid=False), score("estimate", words), tip, data=data.name)
+    marked = intervals(nominal("name", grid=False), score("estimate", words), tip, data=data.name)
     cut = f" The {MOST_NAMED} highest of {len(rows):,}." if len(rows) > MOST_NAMED else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
     note = f"Bars: {level_words(estimates.level)} intervals.{hollow}{cut}"
