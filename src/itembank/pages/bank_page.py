@@ -32,7 +32,7 @@ from itembank.pages.blocks import (
     bank_title,
     heads,
 )
-from itembank.pages.grammar import marks, nominal, picture, score, span, tips
+from itembank.pages.grammar import ROW, marks, nominal, picture, score, span, tips
 from itembank.pages.past_models import PastScores, past_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
@@ -177,7 +177,7 @@ def _scores_chart(data: Data) -> Chart:
         marks("rule", span(x, "lowest", "highest"), y, color="@soft"),
         marks("bar", span(x), y, color="@main", opacity=0.35, height=8),
         marks("point", x, y, tip=tip, color="@main", size=45),
-        height=20 * len(names),
+        height=ROW * len(names),
     )
     note = "Dot: the median past model; bar: the middle half; line: all of them."
     return Chart(title, spec, (data,), words, note=note)

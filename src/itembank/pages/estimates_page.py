@@ -31,6 +31,7 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.grammar import (
     PRECISE,
+    ROW,
     bare,
     intervals,
     marks,
@@ -254,7 +255,7 @@ def _chart(made: Estimated, data: Data) -> Chart:
         at = nominal("model", grid=False)
         band = marks("rect", grey_band, data=half, color="@faint")
     marked = intervals(at, value, tip, data=data.name, is_upright=is_upright)
-    spec = picture(band if half else (), marked, height=380 if is_upright else 22 * len(data))
+    spec = picture(band if half else (), marked, height=380 if is_upright else ROW * len(data))
     title, alternative = _words(data)
     grey = f"Grey: the middle half of {plural(known, 'past model')}. " if known else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
@@ -323,7 +324,7 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
         ink = when({"field": "value", "gt": low + 0.62 * (high - low)}, "@paper", "@ink")
         text = {"field": "value", "type": "quantitative", "format": ".0%"}
         layers.append(marks("text", text=text, color=ink, fontSize=10))
-    spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=20 * len(models) + 20)
+    spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=ROW * len(models) + 20)
     columns = (
         Column("model", "Model", "id", has_menu=True),
         *heads("scenario", "value", "low"),

@@ -21,7 +21,7 @@ from itembank.pages.blocks import (
     Text,
     heads,
 )
-from itembank.pages.grammar import Spec, marks, nominal, number, of, picture, shade, span, tips
+from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, plural, points
 
@@ -222,7 +222,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
         f"{count(found.last.n_items)}",
-        picture(marks("bar", x, y, tip=tip, color=color), height=20 * max(len(rows), 1)),
+        picture(marks("bar", x, y, tip=tip, color=color), height=ROW * max(len(rows), 1)),
         (data,),
         f"Answers that changed, by scenario: {told}.",
         note="Fell: from right to wrong, or to a lower response. Scenarios that changed the difference most come first"

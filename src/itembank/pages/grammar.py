@@ -21,6 +21,8 @@ PRECISE = ".1%"
 """How scores are written where the pointer rests."""
 SOLID = [1, 0]
 """The dashes of a line without gaps."""
+ROW = 22
+"""Pixels of a row, whose name may take two lines."""
 
 
 def number(

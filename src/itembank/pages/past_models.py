@@ -13,7 +13,7 @@ from itembank.bank.costs import costs_of_items
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table, heads
-from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
+from itembank.pages.grammar import PRECISE, ROW, Spec, intervals, marks, nominal, of, picture, score, span, tips
 from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points
 from itembank.responses.score_names import OVERALL
 
@@ -246,7 +246,7 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
         marks("tick", of(x, "middle"), y, data=drawn.name, color="@muted", thickness=2, size=14),
     )
     marked = intervals(y, x, tip, data=drawn.name)
-    spec = picture(of_past if has_past else (), marked, height=22 * len(rows))
+    spec = picture(of_past if has_past else (), marked, height=ROW * len(rows))
     grey = (
         "Grey: the middle half of past models (dark), the middle 80 % (light) and their median (line). "
         if has_past

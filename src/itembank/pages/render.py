@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ from itembank.pages.theme import COLOURS, chart_config, style_variables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 NO_BREAK = "\u00a0"
 ABSENT = "–"
@@ -236,6 +238,7 @@ def _environment() -> "Environment":
         finalize=_visible,
     )
     environment.tests["number_column"] = is_number
+    environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
     return environment
@@ -246,6 +249,13 @@ def _visible(value: Any) -> Any:
     if type(value) is not str:
         return value
     return "\n".join(visible(line) for line in value.split("\n")).replace(" %", NO_BREAK + "%")
+
+
+def _breakable(text: str) -> "Markup":
+    """Return a name, escaped, that a narrow column may break after its parts, as `assets/page.js` writes it."""
+    from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
+
+    return Markup("<wbr>").join(re.split(r"(?<=[_/-])(?=\w)", _visible(text)))
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:

@@ -16,6 +16,8 @@
     return element;
   };
 
+  const breakable = (text) => text.split(/(?<=[_/-])(?=\w)/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
+
   const save = (blob, name) => {
     const link = make("a", { download: name });
     link.href = URL.createObjectURL(blob);
@@ -50,6 +52,8 @@
     constructor(place, spec, data) {
       Object.assign(this, { place, spec, data, page: 0, sorted: null, down: false, words: "", chosen: {}, within: null });
       this.n = data[spec.columns[0].name].length;
+      // rows of a narrow page are cards
+      this.shown = matchMedia("(max-width: 36rem)").matches && this.n > spec.shown ? Math.ceil(spec.shown / 3) : spec.shown;
       this.rows = Array.from({ length: this.n }, (_, k) => k);
       this.body = place.querySelector("tbody");
       this.rest = place.querySelector(".rest");
@@ -60,7 +64,8 @@
     addHeads() {
       this.heads = [...this.place.querySelectorAll("thead th")];
       this.heads.forEach((head, j) => {
-        const button = make("button", { type: "button" }, head.textContent);
+        const button = make("button", { type: "button" });
+        button.append(...head.childNodes);
         if (head.title) button.title = head.title;
         head.removeAttribute("title");
         button.addEventListener("click", () => this.sortBy(j));
@@ -139,22 +144,24 @@
     }
     turn(step) { this.page += step; this.show(); }
     show() {
-      const first = this.page * this.spec.shown;
-      const shown = this.rows.slice(first, first + this.spec.shown);
+      const first = this.page * this.shown;
+      const shown = this.rows.slice(first, first + this.shown);
       this.body.replaceChildren(...shown.map((k) => {
         const row = make("tr");
         for (const one of this.spec.columns) {
           const text = cell(this.data[one.name][k], one);
           const place = make("td", { "data-label": one.title, class: one.kind + (isNumber(one) ? " number" : "") });
           const leads = one.kind === "id" && k < this.spec.entries;
-          place.append(leads ? make("a", { href: `#${this.spec.data}-${k + 1}` }, text) : text);
+          const link = make("a", { href: `#${this.spec.data}-${k + 1}` });
+          if (leads) place.append(link);
+          (leads ? link : place).append(...breakable(text));
           row.append(place);
         }
         return row;
       }));
       if (this.back) {
         this.back.disabled = this.page === 0;
-        this.on.disabled = first + this.spec.shown >= this.rows.length;
+        this.on.disabled = first + this.shown >= this.rows.length;
       }
       if (this.rest) {
         const of = this.rows.length.toLocaleString("en-US");
