@@ -69,7 +69,7 @@ def _two_lines(n_letters: int) -> Spec:
     is_long = f"length(datum.label) > {n_letters}"
     first = f"replace(slice(datum.label, 0, {n_letters}), regexp('(?<=[-_ /:.,@])[^-_ /:.,@]+$'), '')"
     rest = f"slice(datum.label, length({first}))"
-    ending = f"length({rest}) > {n_letters} ? '…' + slice(datum.label, -{n_letters}) : {rest}"
+    ending = f"length({rest}) > {n_letters} ? '…' + slice(datum.label, 2 - {n_letters}) : {rest}"
     return {
         "labelExpr": f"{is_long} ? [{first}, {ending}] : datum.label",
         "labelBaseline": {"condition": {"test": is_long, "value": "bottom"}, "value": "middle"},

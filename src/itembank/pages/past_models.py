@@ -167,6 +167,7 @@ def _neighbours(past: PastScores, model: OneModel) -> str:
         return ""
     column, value = past.value[:, past.targets.index(model.target)], float(model.value[model.at])
     order = np.argsort(column, kind="stable")[: past.known(model.target).size]  # NaN comes last
+    order = order[np.array(past.model_ids)[order] != model.model_id]
     below, above = order[column[order] < value], order[column[order] > value]
     named = {"Best": order[-1:], "next above": above[:1], "next below": below[-1:]}
     told = (f"{how}: {past.model_ids[k]}, {points(column[k])}" for how, one in named.items() for k in one.tolist())
