@@ -82,6 +82,21 @@ def test_scenarios_stand_beside_past_models(made, bank):
     assert "strongest on" in chart(page, "Against past models").title
 
 
+def test_a_sentence_says_where_the_model_is_among_past_ones_and_names_the_nearest(made, bank):
+    _, estimates, page = made
+    known, score = bank.known_scores.value[:, -1], estimates.column(OVERALL)[0]
+    below, above = int(np.sum(known < score)), int(np.sum(known > score))
+    assert page.summary == (
+        f"{estimates.model_ids[0]} scores an estimated {100.0 * score:.1f} points, higher than {below} of "
+        f"{known.size} past models and lower than {above}."
+    )
+    note = chart(page, "of past models").note
+    names = np.array(bank.responses.model_ids)
+    assert f"Best: {names[np.argmax(known)]}, {100.0 * known.max():.1f} points" in note
+    assert f"next above: {names[np.argmin(np.where(known > score, known, 2.0))]}, " in note
+    assert f"next below: {names[np.argmax(np.where(known < score, known, -1.0))]}, " in note
+
+
 def test_past_models_are_compared_by_their_known_scores(made, bank):
     responses, estimates, page = made
     known = bank.known_scores.value[:, -1]

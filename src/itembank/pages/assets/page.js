@@ -57,6 +57,7 @@
       this.rows = Array.from({ length: this.n }, (_, k) => k);
       this.body = place.querySelector("tbody");
       this.rest = place.querySelector(".rest");
+      this.labels = [...place.querySelectorAll("thead th")].map((head) => head.textContent);
       if (this.n > 1) this.addHeads();
       if (this.n > spec.shown) this.addTools();
       else if (this.n > 1) this.addDownload();
@@ -148,9 +149,9 @@
       const shown = this.rows.slice(first, first + this.shown);
       this.body.replaceChildren(...shown.map((k) => {
         const row = make("tr");
-        for (const one of this.spec.columns) {
+        for (const [j, one] of this.spec.columns.entries()) {
           const text = cell(this.data[one.name][k], one);
-          const place = make("td", { "data-label": one.title, class: one.kind + (isNumber(one) ? " number" : "") });
+          const place = make("td", { "data-label": this.labels[j], class: one.kind + (isNumber(one) ? " number" : "") });
           const leads = one.kind === "id" && k < this.spec.entries;
           const link = make("a", { href: `#${this.spec.data}-${k + 1}` });
           if (leads) place.append(link);
