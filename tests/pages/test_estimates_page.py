@@ -91,10 +91,11 @@ def test_a_sentence_says_where_the_model_is_among_past_ones_and_names_the_neares
         f"{known.size} past models and lower than {above}."
     )
     note = chart(page, "of past models").note
-    names = np.array(bank.responses.model_ids)
-    assert f"Best: {names[np.argmax(known)]}, {100.0 * known.max():.1f} points" in note
-    assert f"next above: {names[np.argmin(np.where(known > score, known, 2.0))]}, " in note
-    assert f"next below: {names[np.argmax(np.where(known < score, known, -1.0))]}, " in note
+    score_of = dict(zip(bank.responses.model_ids, known, strict=True))
+    wanted = {"Best": known.max(), "next above": known[known > score].min(), "next below": known[known < score].max()}
+    for how, value in wanted.items():
+        name, told = note.split(f"{how}: ")[1].split(" points")[0].split(", ")
+        assert (score_of[name], told) == (value, f"{100.0 * value:.1f}")
 
 
 def test_past_models_are_compared_by_their_known_scores(made, bank):

@@ -155,7 +155,7 @@
           const leads = one.kind === "id" && k < this.spec.entries;
           const link = make("a", { href: `#${this.spec.data}-${k + 1}` });
           if (leads) place.append(link);
-          (leads ? link : place).append(...breakable(text));
+          (leads ? link : place).append(...(["id", "text"].includes(one.kind) ? breakable(text) : [text]));
           row.append(place);
         }
         return row;
