@@ -162,9 +162,13 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | 
 
 def _page(audit: "ItemAudit", given: "ib.Bank | ib.ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
     from itembank.pages.audit_page import audit_page
-    from itembank.pages.blocks import bank_title
+    from itembank.pages.blocks import bank_title, benchmark_title
 
-    name = bank_title(given) if isinstance(given, ib.Bank) else sources[0].stem
+    if isinstance(given, ib.Bank):
+        name = bank_title(given)
+    else:
+        scenarios = given.items["scenario"].unique(maintain_order=True).to_list()
+        name = benchmark_title(sources[0].stem if len(sources) == 1 else "", scenarios, given.n_items)
     return audit_page(audit, title=f"Audit of {name}", command=typed)
 
 
