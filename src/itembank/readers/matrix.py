@@ -117,7 +117,7 @@ def to_matrix(
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
         lost=lost_of_cells(rows, cell, shape, repeats),
-    ).with_errors(spec.errors or rows.errors)
+    ).with_errors(spec.errors or spec.usual_errors or rows.errors)
     if k.any():
         matrix = with_powers(matrix, k, rows.source)
     if spec.missing == "forbid":

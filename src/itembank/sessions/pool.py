@@ -21,6 +21,7 @@ from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.how_read import HowRead
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimality, uses_cost
@@ -179,6 +180,7 @@ class SessionPool(Compact):
             not fit the bank.
         """
         criterion, excluded = CRITERIA.resolve(spec.criterion), excluded_items(bank, spec)
+        spec = replace(spec, errors=spec.errors or HowRead(bank.responses.items).lost_as or "missing")
         is_drawn = isinstance(criterion, DrawnItem)
         if is_drawn:
             _check_drawn(bank, excluded)
