@@ -30,7 +30,7 @@ def mmlu_pro_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
             yield {
                 "model_id": found["model"],
                 "item_id": one["question_id"],
-                "response": float(one["pred"] == one["answer"]),
+                "response": float(one["pred"] is not None and one["pred"] == one["answer"]),
                 "scenario": spec.scenario or "mmlu_pro",
                 "subscenario": one["category"],
             }
