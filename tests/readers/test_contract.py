@@ -1,15 +1,18 @@
 """What the reader of every program must hold: nothing, half a file, other content, copies and odd names."""
 
+import itertools
 import json
 import shutil
 import warnings
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
 import pytest
 
 from itembank.errors import DataError
+from itembank.readers.collecting import laid_out
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
@@ -108,8 +111,12 @@ def opencompass(folder, _ids):
 
 
 def evalplus(folder, ids):
-    samples = {one: [("pass", "pass" if k == 0 else "fail")] for k, one in enumerate(ids)}
-    stores.write(folder / "m_eval_results.json", {"eval": test_evalplus.new_style(samples)})
+    """The second item as old releases wrote it."""
+    new, old = (
+        test_evalplus.new_style({ids[0]: [("pass", "pass")]}),
+        test_evalplus.old_style({ids[1]: [("pass", "fail")]}),
+    )
+    stores.write(folder / "m_eval_results.json", {"eval": {**new, **old}, "pass_at_k": {}})
 
 
 def eee(folder, ids):
@@ -232,6 +239,68 @@ def test_other_content_is_refused_or_said(program, other, tmp_path):
         file.write_text(other)
     with pytest.raises(DataError):
         read(program, tmp_path)
+
+
+ODD = (None, True, 0, -1, 1e308, float("nan"), "", "x", [], [None], [[1]], {}, {"x": 1}, 2**70)
+
+
+def places(value, path=()):
+    """Every place in a document but the document itself."""
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from places(part, (*path, key))
+
+
+def changed(value, path, odd):
+    """The document with something else in a place."""
+    if not path:
+        return odd
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(value[path[0]], path[1:], odd)
+    return copy
+
+
+def documents(folder):
+    """Each document of JSON below a folder, with a function that writes it again."""
+    for file in sorted(path for path in folder.rglob("*") if path.suffix in {".json", ".jsonl"}):
+        for layout in (str.splitlines, lambda text: [text]):
+            with suppress(ValueError):
+                yield [json.loads(part) for part in layout(file.read_text())], file.write_text
+                break
+    for file in sorted(path for path in folder.rglob("*") if path.suffix in {".eval", ".zip"}):
+        with zipfile.ZipFile(file) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        for name, own in members.items():
+
+            def write(text, name=name, file=file, members=members):
+                with zipfile.ZipFile(file, "w") as archive:
+                    for other, content in members.items():
+                        archive.writestr(other, text if other == name else content)
+
+            yield [json.loads(own)], write
+
+
+@EVERY
+@pytest.mark.parametrize("first", [0, 5, 10])
+def test_an_odd_value_anywhere_gives_responses_or_a_clear_error(program, first, tmp_path):
+    MADE[program](tmp_path, PLAIN)
+    odd = itertools.cycle(ODD[first:] + ODD[:first])
+    for content, write in documents(tmp_path):
+        for place in [*places(content)][1:]:
+            write("\n".join(map(json.dumps, changed(content, place, next(odd)))))
+            with suppress(DataError):  # any other error fails
+                found, _ = read(program, tmp_path)
+                known = found.responses[~np.isnan(found.responses)]
+                assert ((known >= 0.0) & (known <= 1.0)).all()
+        write("\n".join(map(json.dumps, content)))
+
+
+def test_an_error_names_the_file_and_the_layout(tmp_path):
+    with (
+        pytest.raises(DataError, match=r"x.json: must be laid out as theirs, .*KeyError"),
+        laid_out(tmp_path / "x.json", "theirs"),
+    ):
+        {}["a"]
 
 
 @EVERY

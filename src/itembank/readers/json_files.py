@@ -1,7 +1,7 @@
 """JSON Lines and JSON arrays of objects, read in blocks, with the line of every error."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -179,14 +179,14 @@ def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, 
     frames = []
     for records in filter(None, blocks):
         keys = list(dict.fromkeys(key for record in records for key in record))
-        frames.append(pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)]))
+        frames.append(pl.DataFrame([column_of(records, key, kinds.get(key)) for key in keep(keys)]))
     if not frames:
         raise DataError(f"{path}: the file is empty.")
     found = {name: frozenset(types) for name, types in kinds.items()}
     return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
 
 
-def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:
+def column_of(records: Sequence[Mapping[str, Any]], key: str, kinds: set[type] | None) -> pl.Series:
     """Values of one key, typed where all are of one type; a text column (`kinds` given) is text always."""
     values = [record.get(key) for record in records]
     found = set(map(type, values)) - {type(None)}
