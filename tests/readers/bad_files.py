@@ -296,8 +296,10 @@ WRONG = [
     Wrong(
         "columns of JSON",
         {"r.json": json.dumps({"model_id": ["a"], "item_id": ["x"], "response": [1]})},
-        ("got list. Write an object for each response",),
+        ("got list. An id is one text or number, and each",),
     ),
+    Wrong("files one after the other", {"r.csv": (LONG + "a,x,1\n") * 2}, ("= 'response'. Lines repeat the names",)),
+    Wrong("wide files so", {"r.csv": "model_id,x,y\na,1,0\nmodel_id,x,y\nb,0,1\n"}, ("Lines repeat the names",)),
     Wrong("almost endless", {"r.csv": LONG + "a,x,1e308\n"}, (r"\[0, 1\], got 1 values outside.*= 1e\+308",)),
     Wrong(
         "JSON Lines not UTF-8",

@@ -125,7 +125,8 @@ def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | 
     if foreign:
         advice = " Write the ids as text."
         if {"dict", "list"} & {*foreign}:
-            advice = " Write an object for each response (pandas: to_json(orient='records', lines=True))."
+            rows = "to_json(orient='records', lines=True)"
+            advice = f" An id is one text or number, and each response an object of its own (pandas: {rows})."
         return None, f"{name} must be text or whole numbers, got {', '.join(foreign)}.{advice}"
     if found == {int, str}:
         text = table.frame[column].unique(maintain_order=True)
@@ -277,6 +278,10 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     if known is not None:
         return ResponseNumbers(known, {})
     bad = _counts([words[name].filter(mask) for name, mask in found.bad.items()])
+    if any((words[name].filter(mask) == name.strip()).any() for name, mask in found.bad.items()):
+        return replace(
+            found, advice=" Lines repeat the names of the columns (files one after the other?): delete them."
+        )
     return replace(found, advice=_advice(counts, bad))
 
 

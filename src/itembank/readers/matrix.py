@@ -169,8 +169,8 @@ def refuse_means(matrix: ResponseMatrix, source: str) -> None:
             if np.any(np.abs(mean - 0.5) < 0.49) and np.all(np.abs(own - mean) <= AGREEMENT):
                 word, name = key.removesuffix("_id"), ids[place]
                 raise DataError(
-                    f"{source}: each {word} must have responses of its own, got {name!r}, whose are the means of all "
-                    f"others. Delete it; a column is left out by {how(drop_columns=(name,))}"
+                    f"{source}: each {word} must have responses of its own, got {name!r}, which holds the means of "
+                    f"all others. Delete it; a column is left out by {how(drop_columns=(name,))}"
                 )
 
 
