@@ -278,11 +278,9 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     if known is not None:
         return ResponseNumbers(known, {})
     bad = _counts([words[name].filter(mask) for name, mask in found.bad.items()])
-    if any((words[name].filter(mask) == name.strip()).any() for name, mask in found.bad.items()):
-        return replace(
-            found, advice=" Lines repeat the names of the columns (files one after the other?): delete them."
-        )
-    return replace(found, advice=_advice(counts, bad))
+    is_header = any((words[name].filter(mask) == name.strip()).any() for name, mask in found.bad.items())
+    repeats = " Lines repeat the names of the columns (files one after the other?): delete them."
+    return replace(found, advice=repeats if is_header else _advice(counts, bad))
 
 
 def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source: str) -> FloatArray | None:
