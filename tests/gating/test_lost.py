@@ -1,6 +1,7 @@
 """Answers that the baseline or the candidate lost: what they count as, and what they do to a verdict."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -135,6 +136,13 @@ def test_with_a_bank() -> None:
     by_hand = ib.gate(one, run_of(np.nan_to_num(other.responses[0]), "new", **items), bank=bank, margin=0.03)
     assert found.lost.ways["wrong"] == (by_hand.difference, by_hand.verdict)
     assert ib.gate(one, other, bank=bank, errors="wrong").looks == by_hand.looks
+    table = bank.responses.items.with_columns(pl.lit("wrong").alias("lost_as"))
+    strict = replace(bank, responses=replace(bank.responses, items=table))
+    told = ib.gate(one, other, bank=strict, margin=0.03)
+    assert (told.lost.errors, told.looks) == ("wrong", by_hand.looks)
+    assert ib.gate(one, other, bank=strict, margin=0.03, errors="missing").looks == found.looks
+    plans = [ib.start_gate(one, bank=given, margin=0.1).spec.errors for given in (bank, strict)]
+    assert plans == [None, "wrong"]
 
 
 def test_in_stages_missing_answers_are_run_again_and_others_count() -> None:

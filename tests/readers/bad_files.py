@@ -1,5 +1,6 @@
 """A catalogue of wrong files, each with what the error must say: one list for Python and for the command line."""
 
+import gzip
 import io
 import json
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ def one(model="a", item="x", response=1, **more):
 
 GOOD_PARQUET = parquet(model_id=["a", "b"] * 50, item_id=[f"i{k // 2}" for k in range(100)], response=[1.0, 0.0] * 50)
 PY_IRT = {"subject_id": "a", "responses": {"x": 1, "y": 0}}
+TWICE = '{"model_id": "a", "item_id": "x", "response": 0, "response": 1}\n'
 
 WRONG = [
     # out of [0, 1], not numbers, not finite
@@ -241,7 +243,64 @@ WRONG = [
         ("not UTF-8: byte 0xe9 at position 31, line 2", "Save it as UTF-8"),
     ),
     Wrong("header not UTF-8", {"r.csv": b"mod\xe9l,item_id\na,1\n"}, ("not UTF-8: byte 0xe9 at position 3, line 1",)),
-    Wrong("CSV in UTF-16", {"r.csv": (LONG + "a,x,1\n").encode("utf-16")}, ("UTF-16",)),
+    *(
+        Wrong(
+            f"{name.upper()} in {code}", {f"r.{name}": text.encode(code)}, (r"says \w+, but the file is UTF-16 text",)
+        )
+        for name, text in (("csv", LONG + "a,x,1\n"), ("jsonl", lines(one())))
+        for code in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+    ),
+    Wrong("lines of old Macs", {"r.csv": (LONG + "a,x,1\n").replace("\n", "\r")}, ("line feed .* got CR alone",)),
+    Wrong(
+        "a title row",
+        {"r.csv": "Results of March,,\n,,\n" + LONG + "a,x,1\n"},
+        ("first line must hold the names of the columns, got 'Results of March,,'; line 3 .*'model_id,item_id,resp",),
+    ),
+    *(
+        Wrong(f"{first!r} before the names", {"r.csv": f"{first}\n{LONG}a,x,1\n"}, ("first line must hold the names",))
+        for first in ("# made by x", "sep=;", "", "Scores")
+    ),
+    *(
+        Wrong(f"a page of HTML called {name}", {f"r.{name}": "<!DOCTYPE html><p>404</p>\n"}, ("a page of HTML",))
+        for name in ("csv", "json", "parquet")
+    ),
+    Wrong("a pointer of LFS", {"r.csv": "version https://git-lfs.github.com/spec/v1\nsize 1\n"}, ("git lfs pull",)),
+    Wrong("a tar archive", {"r.csv.gz": gzip.compress(b"r.csv".ljust(257, b"\0") + b"ustar\x0000")}, ("tar archive",)),
+    Wrong("a zip archive", {"r.csv.zip": b"PK\x03\x04"}, ("Unpack an archive first",)),
+    *(
+        Wrong(f"a key twice in {name}", {name: text}, (rf"{name}: .*each key once, got 'response' more than once",))
+        for name, text in (("r.jsonl", TWICE), ("r.json", f"[{TWICE}]"))
+    ),
+    Wrong(
+        "an item twice in py-irt",
+        {"r.jsonl": '{"subject_id": "a", "responses": {"x": 0, "x": 1}}\n'},
+        ("line 1 .*each key once, got 'x' more than once",),
+        "py-irt",
+    ),
+    Wrong(
+        "half a character in the first line",
+        {"r.jsonl": '{"model_id": "\\ud800", "item_id": "x", "response": 1}\n'},
+        ("line 1 .*half a character",),
+    ),
+    *(
+        Wrong(
+            f"the mean of all others as {word}",
+            {"r.csv": f"model_id,q1,q2,q3{head}\na,1,0,1{end[0]}\nb,0,0,1{end[1]}\n{row}"},
+            (f"each {word} must have responses of its own, got {name!r}.* Delete it",),
+        )
+        for word, name, head, end, row in (
+            ("item", "Average", ",Average", (",0.67", ",.333"), ""),
+            ("model", "mean", "", ("", ""), "mean,0.5,0,1\n"),
+        )
+    ),
+    Wrong(
+        "columns of JSON",
+        {"r.json": json.dumps({"model_id": ["a"], "item_id": ["x"], "response": [1]})},
+        ("got list. An id is one text or number, and each",),
+    ),
+    Wrong("files one after the other", {"r.csv": (LONG + "a,x,1\n") * 2}, ("= 'response'. Lines repeat the names",)),
+    Wrong("wide files so", {"r.csv": "model_id,x,y\na,1,0\nmodel_id,x,y\nb,0,1\n"}, ("Lines repeat the names",)),
+    Wrong("almost endless", {"r.csv": LONG + "a,x,1e308\n"}, (r"\[0, 1\], got 1 values outside.*= 1e\+308",)),
     Wrong(
         "JSON Lines not UTF-8",
         {"r.jsonl": lines(one()).encode() + b'{"model_id": "\xff"}\n'},

@@ -1,12 +1,13 @@
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.agreement import check_same_content, only_items, read_new_responses, spec_like
-from itembank.readers.read import read_responses
+from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
+from tests.readers.public.stores import write_bfcl
 
 ROWS = [sample(0, acc=1.0, acc_norm=0.0), sample(1, acc=1.0, acc_norm=0.5)]
 
@@ -69,3 +70,27 @@ def test_documents_of_a_task_that_nobody_knows_are_items_by_a_field_of_theirs(tm
     (tmp_path / "new.csv").write_text("model_id,item_id,response\nm,70,1\n")
     with pytest.raises(DataError, match="items are matched in logs of lm-evaluation-harness and Inspect"):
         read_new_responses([tmp_path / "new.csv"], known.drop("metric"), match="hash")
+
+
+def test_powers_of_trials_count_lost_ones_as_the_bank_did(tmp_path):
+    """Of four right trials and a lost one pass^4 is 1, or C(4, 4) / C(5, 4) where the lost one is wrong."""
+    frame = pl.DataFrame(
+        {"model_id": "m", "item_id": ["x", "y"], "n_correct": [4, 2], "n_trials": [4, 4], "n_errors": [1, 0]}
+    )
+    frame.write_csv(tmp_path / "r.csv")
+    for errors, expected in (("wrong", [0.2, 0.0]), ("missing", [1.0, 0.0])):
+        own = read_responses(tmp_path / "r.csv", spec=ReadingSpec(metric=("pass^4",), errors=errors))
+        items = own.items.with_columns(pl.lit(errors if errors == "wrong" else None, pl.String).alias("lost_as"))
+        of_file = read_new_responses([tmp_path / "r.csv"], items)
+        in_memory = responses_from_frame(frame, spec=spec_like(items, ReadingSpec()))
+        assert own.responses.tolist() == of_file.responses.tolist() == in_memory.responses.tolist()
+        assert own.responses[0].tolist() == pytest.approx(expected)
+
+
+def test_a_program_that_tells_no_lost_answers_is_read_for_a_bank_that_has_some(tmp_path):
+    write_bfcl(tmp_path, {"m": [0]})
+    items = read_responses(tmp_path).items
+    found = read_new_responses([tmp_path], items.with_columns(pl.lit("wrong").alias("lost_as")))
+    assert found.responses.tolist() == [[0.0, 1.0, 1.0, 1.0]]
+    with pytest.raises(ParameterError, match="do not tell lost answers from others"):
+        read_responses(tmp_path, spec=ReadingSpec(errors="wrong"))

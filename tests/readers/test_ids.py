@@ -55,6 +55,7 @@ def test_an_id_of_blanks_is_empty(tmp_path):
         ("a b", "a\u00a0b", r"'a b' and 'a\\xa0b'"),
         ("ab", "a\u200bb", r"'ab' and 'a\\u200bb'"),
         ("caf\u00e9", "cafe\u0301", r"'caf\\xe9' and 'cafe\\u0301'"),
+        ("17", "17.0", "'17' and '17.0'"),
     ],
 )
 @pytest.mark.parametrize("in_two_files", [False, True])

@@ -328,3 +328,16 @@ def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,,\na,x,1,,\n")
     with pytest.raises(DataError, match=r"2 columns have no name\. Delete those that are empty"):
         read_responses(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("layout", ["model_id,item_id,response\nm,x,{}\nm,y,{}\n", "model_id,x,y\nm,{},{}\n"])
+def test_sums_that_miss_the_ends_by_their_last_digits_are_at_the_ends(tmp_path, layout):
+    (tmp_path / "t.csv").write_text(layout.format(sum([0.1] * 3) / 0.3 + 2e-16, -1e-17))
+    assert read_responses(tmp_path / "t.csv").responses.tolist() == [[1.0, 0.0]]
+
+
+def test_a_question_may_be_called_like_a_mean(tmp_path):
+    (tmp_path / "t.csv").write_text("model_id,sum,mean,total\na,1,0,1\nb,0,1,1\n")
+    assert read_responses(tmp_path / "t.csv").item_ids == ["sum", "mean", "total"]
+    (tmp_path / "t.csv").write_text("model_id,sum,mean,total\na,1,1,1\nb,0,0,0\n")
+    assert read_responses(tmp_path / "t.csv").n_items == 3

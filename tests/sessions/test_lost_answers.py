@@ -1,6 +1,9 @@
 """Items that fail in a session: what they count as, and what its estimate says of them."""
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.sessions.answers import session_responses
@@ -38,6 +41,16 @@ def test_the_policies_are_what_answers_told_by_hand_give(bank):
     np.testing.assert_array_equal(bounds.value, plain.value)
     np.testing.assert_allclose(bounds.low, np.minimum(plain.low, np.minimum(wrong.low, right.low)))
     np.testing.assert_allclose(bounds.high, np.maximum(plain.high, np.maximum(wrong.high, right.high)))
+
+
+def test_a_session_counts_them_as_the_bank_does_unless_it_is_told(bank):
+    items = bank.responses.items.with_columns(pl.lit("wrong").alias("lost_as"))
+    strict = replace(bank, responses=replace(bank.responses, items=items))
+    for given, errors, expected in ((bank, None, "missing"), (strict, None, "wrong"), (strict, "bounds", "bounds")):
+        session = told(given, errors=errors)
+        assert session.pool.spec.errors == session.estimate().scores.lost.errors == expected
+    found, by_hand = (told(strict, errors=errors).estimate().scores for errors in (None, "wrong"))
+    np.testing.assert_array_equal(found.value, by_hand.value)
 
 
 def test_what_may_be_asked_again_is_not_lost_yet_and_what_was_answered_later_is_not_lost(bank):

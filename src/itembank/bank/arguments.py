@@ -15,7 +15,7 @@ from itembank.errors import DataError, ParameterError, remedy
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.error_kinds import Errors
-from itembank.responses.lost_answers import policy_of
+from itembank.responses.how_read import HowRead
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import with_usual_sizes
 
@@ -88,25 +88,25 @@ def read_new(
     errors: Errors | None = None,
 ) -> tuple[ResponseMatrix, ResponseMatrix]:
     """Return all responses of new models, and what `as_new_responses` makes of them."""
-    asked, errors = errors, policy_of(bank.responses.items) if errors is None else errors
     given = responses if isinstance(responses, ResponseMatrix) else _in_memory(bank, responses, selection)
     if given is not None:
-        given = _sized(bank, given.with_errors(errors))
+        given = _sized(bank, given.with_errors(errors or HowRead(bank.responses.items).lost_as))
         return given, given
     from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
-    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=asked)
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
-    matrix = whole = _sized(bank, whole.with_errors(errors))
+    matrix = whole = _sized(bank, whole)
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)
     if same_content:
         agreement.check_same_content(matrix.items, bank.responses.items)
-        if not allow_mixed_prompts:
-            advice = "To take them anyway, give what read_responses(...) returns in place of the path."
-            agreement.check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
+        advice = "To take them anyway, give what read_responses(...) returns in place of the path."
+        agreement.check_same_prompts(
+            matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()), is_ignored=allow_mixed_prompts
+        )
     return whole, matrix
 
 

@@ -16,7 +16,7 @@ from itembank.errors import DataWarning, says_instead, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.lost_answers import LOST_AS
+from itembank.responses.how_read import LOST_AS
 from itembank.responses.responses import ResponseMatrix, without_silent
 from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words, warn_of_no_overlap

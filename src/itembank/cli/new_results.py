@@ -61,14 +61,11 @@ def read_new_results(
     items outside the selection may have any. Attempts by a program of jq are counted where the bank's are.
     """
     from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
-    from itembank.responses.lost_answers import policy_of
 
     repeats: Repeats = "error" if jq is None or bank.responses.n_trials is None else "mean"
     spec = ReadingSpec(jq=jq, repeats=repeats, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths, jq):
         matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, match=match)
-    if errors is None:
-        matrix = whole = whole.with_errors(policy_of(bank.responses.items))
     if selection is not None:
         matrix, others = only_items(matrix, selection.item_ids)
         if others:
@@ -77,19 +74,18 @@ def read_new_results(
             (detail if keep_others else note)(words)
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
-        if not allow_mixed_prompts:
-            check_same_prompts(matrix.items, bank.responses.items)
+        check_same_prompts(matrix.items, bank.responses.items, is_ignored=allow_mixed_prompts)
     return whole if keep_others else matrix
 
 
 def note_overall(bank: "ib.Bank") -> None:
     """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
-    from itembank.readers.pass_powers import powers_of
+    from itembank.responses.how_read import HowRead
 
     words = bank.targets.overall_in_words
     if words:
         note(f"The overall score is {words}.")
-    k = sorted({*powers_of(bank.responses.items).tolist()} - {0})
+    k = sorted({*HowRead(bank.responses.items).powers.tolist()} - {0})
     if k:
         note(f"Responses are {' and '.join(f'pass^{one}' for one in k)}: the chance that so many trials all succeed.")
     if bank.headline is not None:

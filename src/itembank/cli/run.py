@@ -170,7 +170,7 @@ def end_session(session: "ib.AdaptiveSession") -> None:
 def note_untold_prompts(bank: "ib.Bank") -> None:
     """Say which prompts cannot be compared with the bank's."""
     from itembank.harnesses.drive import untold_prompts
-    from itembank.readers.pass_powers import check_one_answer_each
+    from itembank.responses.how_read import check_one_answer_each
 
     check_one_answer_each(bank.responses.items, "a run")
     untold = untold_prompts(bank.responses.items)

@@ -16,11 +16,10 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, other_in
-from itembank.readers.pass_powers import check_one_power
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
+from itembank.responses.how_read import check_read_alike
 from itembank.responses.lost_answers import LostAnswers, one_policy
-from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
@@ -42,20 +41,14 @@ def joined(
         return sources[0]
     items = sources[0].items
     for one in sources[1:]:
-        check_one_power([one.items, items])
         changed = other_in(in_both(one.items, items, CONTENT), CONTENT)
         if changed:
             raise DataError(
                 f"models to compare must have answered the same items, got {len(changed)} with another content: "
                 f"{shown(changed)}. The benchmark changed between the runs: run one of them anew."
             )
-        unlike = prompt_differences(one.items, items)
-        if unlike and not allow_mixed_prompts:
-            raise DataError(
-                f"{unlike}. To compare them anyway: {remedy('allow_mixed_prompts=True', '--allow-mixed-prompts')}."
-            )
-        if not unlike:
-            warn_of_versions(one.items, items, whose="others")
+        advice = f"To compare them anyway: {remedy('allow_mixed_prompts=True', '--allow-mixed-prompts')}."
+        check_read_alike(one.items, items, whose="others", advice=advice, is_ignored=allow_mixed_prompts)
         items = pl.concat([items, one.items], how="diagonal_relaxed").unique(
             "item_id", keep="first", maintain_order=True
         )

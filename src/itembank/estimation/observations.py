@@ -11,8 +11,8 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.pass_powers import PASS_K, check_one_power
 from itembank.responses.content_order import order_among
+from itembank.responses.how_read import PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
 
 SEED = 50

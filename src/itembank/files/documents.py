@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
@@ -57,16 +58,25 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Read JSON; `ValueError` says what is wrong, also where text holds half a character or nests too deeply."""
+    """Read JSON; `ValueError` says what is wrong: half a character, a key twice in one object, too deep nesting."""
     try:
-        value = json.loads(text)
-        check_characters(value, text)
+        value = json.loads(text, object_pairs_hook=_unrepeated)
+        _check_characters(value, text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
 
 
-def check_characters(value: Any, text: str) -> None:
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its pairs; of a key that comes twice, nobody knows which value counts."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        repeated = [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]
+        raise ValueError(f"an object must have each key once, got {shown(repeated)} more than once")
+    return value
+
+
+def _check_characters(value: Any, text: str) -> None:
     """Raise `ValueError` when JSON escapes half a character (a lone surrogate), which no file can hold."""
     if "\\ud" not in text and "\\uD" not in text:  # only an escape can be one
         return

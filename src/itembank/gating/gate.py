@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,9 @@ from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
-from itembank.readers.pass_powers import check_one_power
 from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
-from itembank.responses.prompts import prompt_differences, warn_of_versions
+from itembank.responses.how_read import HowRead, check_read_alike
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -86,20 +85,21 @@ def gate(
     'pass'
     """
     spec = with_choices(spec, choices)
+    known_bank = None
+    if bank is not None:
+        from itembank.bank.arguments import as_bank  # noqa: PLC0415 (two files need no bank, and load none)
+
+        known_bank = as_bank(bank)
+        spec = with_errors_of(known_bank, spec)
     runs, chosen = [as_responses(one, spec.errors) for one in (baseline, candidate)], None
     if selection is not None:
-        from itembank.bank.arguments import as_selection  # noqa: PLC0415 (two files need no bank, and load none)
+        from itembank.bank.arguments import as_selection  # noqa: PLC0415 (as above)
 
         chosen = as_selection(selection)
         if chosen is not None:
             runs = [only_items(one, chosen.item_ids)[0] for one in runs]
     if bank is not None and probabilities is not None:
         raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
-    known_bank = None
-    if bank is not None:
-        from itembank.bank.arguments import as_bank  # noqa: PLC0415
-
-        known_bank = as_bank(bank)
 
     def judge(one: ResponseMatrix, other: ResponseMatrix) -> Gate:
         pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
@@ -123,6 +123,11 @@ def gate(
         )
 
     return with_lost(runs[0], runs[1], spec, judge)
+
+
+def with_errors_of(bank: "Bank", spec: GateSpec) -> GateSpec:
+    """Return the spec with lost answers counted as the bank's were, where it does not say."""
+    return replace(spec, errors=spec.errors or HowRead(bank.responses.items).lost_as)
 
 
 def _signs_of_choice(pair: "GatePair") -> list[str]:
@@ -257,19 +262,16 @@ class GatePair:
                 f"baseline did not run: {shown(others)}. Run the baseline on them, too, or limit both to a selection "
                 f"({remedy('selection=...', '--selection FILE')})."
             )
-        check_one_power([shared.items, baseline.items])
         changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
         if changed:
             raise DataError(
                 f"both must have run the same items, got {len(changed)} with another content: "
                 f"{shown(changed)}. The benchmark changed between the runs: run the baseline anew."
             )
-        unlike = prompt_differences(shared.items, baseline.items)
-        if unlike and not allow_mixed_prompts:
-            ask = remedy("allow_mixed_prompts=True", "--allow-mixed-prompts")
-            raise DataError(f"{unlike}. To ask whether the candidate's prompt is as good as the baseline's: {ask}.")
-        if not unlike:
-            warn_of_versions(shared.items, baseline.items, whose="the baseline")
+        ask = remedy("allow_mixed_prompts=True", "--allow-mixed-prompts")
+        advice = f"To ask whether the candidate's prompt is as good as the baseline's: {ask}."
+        tables = shared.items, baseline.items
+        check_read_alike(*tables, whose="the baseline", advice=advice, is_ignored=allow_mixed_prompts)
         both = np.full((2, baseline.n_items), np.nan)
         both[0] = baseline.responses[0]
         places = baseline.item_indices(shared.item_ids)

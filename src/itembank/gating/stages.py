@@ -17,7 +17,7 @@ from itembank.errors import DataError, DataWarning, IntegrityError, ParameterErr
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
-from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
+from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of, with_errors_of
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import check_one_model, how_to_count, with_lost
 from itembank.gating.results import Gate, Look, points, signed
@@ -26,10 +26,10 @@ from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
 from itembank.readers.agreement import only_items
-from itembank.readers.pass_powers import check_one_answer_each
 from itembank.readers.read import read_responses
 from itembank.responses.content_order import content_order
 from itembank.responses.error_kinds import Errors
+from itembank.responses.how_read import check_one_answer_each
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
@@ -333,7 +333,9 @@ def start_gate(
     >>> plan.look("runs/int8").verdict  # doctest: +SKIP
     """
     spec = with_choices(spec, choices)
-    given, loaded = as_responses(baseline, spec.errors), None if bank is None else as_bank(bank)
+    loaded = None if bank is None else as_bank(bank)
+    spec = spec if loaded is None else with_errors_of(loaded, spec)
+    given = as_responses(baseline, spec.errors)
     check_one_answer_each(given.items, "a gate in stages")
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])

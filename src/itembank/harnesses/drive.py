@@ -25,7 +25,8 @@ from itembank.gating.stages import GatePlan
 from itembank.progress import interrupts_to
 from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
-from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, warn_of_versions
+from itembank.responses.how_read import check_read_alike
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
 from itembank.sessions.answers import answer_to, tell_all
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed
@@ -63,16 +64,11 @@ def untold_prompts(items: pl.DataFrame) -> str:
 
 def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
     """Refuse items with other prompts than a bank's; or warn, and return whether they are, if ignored."""
-    told = prompt_differences(asked, items)
-    if told and not is_ignored:
-        raise IntegrityError(
-            f"{told}. No request was sent. {advice} To go on anyway: "
-            f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
-        )
+    go_on = remedy("ignore_prompts=True", "--ignore-prompts")
+    advice = f"No request was sent. {advice} To go on anyway: {go_on}."
+    told = check_read_alike(asked, items, advice=advice, is_ignored=is_ignored, error=IntegrityError)
     if told:
         warn(f"{told}. The run goes on with these prompts.", DataWarning)
-    else:
-        warn_of_versions(asked, items)
     return bool(told)
 
 

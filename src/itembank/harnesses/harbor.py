@@ -34,7 +34,7 @@ from itembank.readers.json_files import listed, mapping
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.trials import mean_cost
-from itembank.responses.lost_answers import policy_of
+from itembank.responses.how_read import HowRead
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import answer
@@ -90,7 +90,7 @@ class HarborRun:
         job = read_job(data_set)
         n_attempts = n_attempts or job.get("n_attempts", 1)
         check_whole("n_attempts", n_attempts, least=1)
-        errors = spec.errors or policy_of(bank.responses.items)
+        errors = spec.errors or HowRead(bank.responses.items).lost_as
         spec = replace(spec, format="harbor", repeats="mean", skip_unusable=True, errors=errors)
         run = cls(bank, job, folder, tuple(arguments), n_attempts, spec)
         if not run._agent or (_values(arguments, MODEL) and not _values(arguments, AGENT)):
@@ -232,9 +232,8 @@ class HarborRun:
         if foreign:
             raise DataError(f"{self.folder}: every task must be in the bank, got others: {shown(sorted(foreign))}.")
         check_same_content(matrix.items, items)
-        if not self.spec.allow_mixed_prompts:
-            advice = f"To go on anyway: {remedy('allow_mixed_prompts=True', '--ignore-prompts')}."
-            check_same_prompts(matrix.items, items, advice=advice)
+        advice = f"To go on anyway: {remedy('allow_mixed_prompts=True', '--ignore-prompts')}."
+        check_same_prompts(matrix.items, items, advice=advice, is_ignored=self.spec.allow_mixed_prompts)
         return matrix
 
     def estimate(self, selection: Selection, *, model_id: str | None, level: float) -> ScoreEstimates:

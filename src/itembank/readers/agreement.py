@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.readers.pass_powers import check_one_power, choices_of_powers
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
-from itembank.responses.prompts import how_to_mix, prompt_differences, warn_of_versions
+from itembank.responses.how_read import HowRead, check_one_power, check_read_alike
+from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
@@ -94,11 +93,12 @@ def without_unattempted(responses: ResponseMatrix, item_ids: pl.Series) -> Respo
 
 
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
-    """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
+    """Fill in how these items were read, where `spec` chooses nothing: metric and filter of each task, lost answers.
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
     """
+    read = HowRead(items)
     metrics = sorted(set(items["metric"].drop_nulls())) if "metric" in items.columns else []
     if spec.response != "metric" and metrics:
         raise DataError(
@@ -106,10 +106,10 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
             "Leave response=... out, or calibrate a bank with it."
         )
     metric, filter_name = (
-        chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
-        for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
+        chosen if any("=" not in one for one in chosen) else (*chosen, *own)
+        for chosen, own in ((spec.metric, read.metrics), (spec.filter_name, read.filters))
     )
-    return replace(spec, metric=(*metric, *choices_of_powers(items)), filter_name=filter_name)
+    return replace(spec, metric=(*metric, *read.power_names), filter_name=filter_name, usual_errors=read.lost_as)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
@@ -128,18 +128,15 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
         )
 
 
-def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None) -> None:
-    """Raise `DataError` when items were asked with other prompts than the bank's (`prompt_differences`).
+def check_same_prompts(
+    items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None, is_ignored: bool = False
+) -> None:
+    """Raise `DataError` when items were read otherwise than the bank's (`check_read_alike`).
 
-    Another version of a task whose prompts are the same is a `DataWarning`. `advice` says how they are taken anyway.
+    `advice` says how those with other prompts are taken anyway.
     """
-    words = prompt_differences(items, known)
-    if words:
-        raise DataError(
-            f"{words}. Scores under other prompts or judges are not comparable: run the items as the bank's runs did. "
-            f"{how_to_mix() if advice is None else advice}"
-        )
-    warn_of_versions(items, known)
+    unlike = "Scores under other prompts or judges are not comparable: run the items as the bank's runs did."
+    check_read_alike(items, known, advice=f"{unlike} {advice or how_to_mix()}", is_ignored=is_ignored)
 
 
 def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -158,12 +155,3 @@ def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFra
 def other_in(both: pl.DataFrame, column: str) -> list[str]:
     """Ids of the items of `in_both` whose values are known and differ."""
     return both.filter(pl.col(column) != pl.col(f"{column}_known"))["item_id"].to_list()
-
-
-def _choices(items: pl.DataFrame, column: str) -> tuple[str, ...]:
-    """Choice of each task, as `ReadingSpec` takes it; of each scenario where the items came from tables."""
-    if column not in items.columns:
-        return ()
-    owner = "task" if "task" in items.columns else "scenario"
-    pairs = items.select(owner, column).drop_nulls().unique(maintain_order=True)
-    return tuple(f"{escape(task)}={name}" for task, name in pairs.iter_rows())

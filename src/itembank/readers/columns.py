@@ -27,7 +27,7 @@ from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
 
-MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "-")
+MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "-")
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _PLAIN = (pl.Boolean, pl.Null)
@@ -80,12 +80,12 @@ def trimmed(source: str, column: pl.Series, name: str) -> pl.Series:
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
-    """Warn of names that differ in case, blanks, invisible characters or the form of their Unicode alone."""
+    """Warn of names that differ in case, blanks, invisible characters, form of Unicode or ``.0`` alone."""
     text = names
     if (names.str.len_bytes() > names.str.len_chars()).any():
         text = pl.Series([unicodedata.normalize("NFC", one) for one in names.to_list()], dtype=pl.String)
     seen = text.str.replace_all(f"[{NO_WIDTH}]", "").str.replace_all(r"\s+", " ").str.strip_chars()
-    look = seen.str.to_lowercase()
+    look = seen.str.to_lowercase().str.replace(r"^(\d+)\.0+$", "${1}")
     if look.n_unique() == names.len():
         return
     alike = pl.DataFrame({"name": names, "seen": seen, "look": look}).filter(look.is_duplicated())
@@ -95,7 +95,7 @@ def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
         for _, group, n_seen in groups.iter_rows()
     ]
     warn(
-        f"{source}: {alike.height} {name}s differ from another in case, blanks or invisible characters alone: "
+        f"{source}: {alike.height} {name}s differ from another in case, blanks, invisible characters or '.0' alone: "
         f"{first_few(found)}. They count as different; if they are the same, write them in one way.",
         DataWarning,
     )
@@ -123,7 +123,11 @@ def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | 
         return None, f"{name} must be text or whole numbers, got {dtype}. Write the ids as text."
     foreign = sorted(kind.__name__ for kind in found - {int, str})
     if foreign:
-        return None, f"{name} must be text or whole numbers, got {', '.join(foreign)}. Write the ids as text."
+        advice = " Write the ids as text."
+        if {"dict", "list"} & {*foreign}:
+            rows = "to_json(orient='records', lines=True)"
+            advice = f" An id is one text or number, and each response an object of its own (pandas: {rows})."
+        return None, f"{name} must be text or whole numbers, got {', '.join(foreign)}.{advice}"
     if found == {int, str}:
         text = table.frame[column].unique(maintain_order=True)
         numbers = text.filter(text.str.contains(r"^-?\d+$")).to_list()
@@ -274,7 +278,9 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     if known is not None:
         return ResponseNumbers(known, {})
     bad = _counts([words[name].filter(mask) for name, mask in found.bad.items()])
-    return replace(found, advice=_advice(counts, bad))
+    is_header = any((words[name].filter(mask) == name.strip()).any() for name, mask in found.bad.items())
+    repeats = " Lines repeat the names of the columns (files one after the other?): delete them."
+    return replace(found, advice=repeats if is_header else _advice(counts, bad))
 
 
 def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source: str) -> FloatArray | None:

@@ -78,6 +78,8 @@ def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], 
         task = str(record["evaluation_name"])
         result = str(record.get("evaluation_result_id") or task)
         found.setdefault((str(record["model_id"]), names.get(task, task)), []).append((result, _answer(record)))
+    if not found:
+        raise DataError(f"{path}: must hold a sample, got none. Was the file cut? Copy it again.")
     return found
 
 

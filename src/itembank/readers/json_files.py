@@ -1,14 +1,14 @@
 """JSON Lines and JSON arrays of objects, read in blocks, with the line of every error."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, warn
-from itembank.files.documents import check_characters
+from itembank.files.documents import parse_json
 from itembank.files.memory import most_in_object, refuse_object
 from itembank.responses.opening import Keep, Table, not_utf8, open_binary, translated
 
@@ -82,7 +82,7 @@ def first_record(path: Path) -> Record:
     with translated(path, "JSON file"), open_binary(path) as file:
         line = file.readline(BYTES_A_BLOCK).decode("utf-8-sig", errors="replace")
     if _is_whole(line, dict):
-        return dict(_parsed(line))
+        return dict(parse_json(line))
     return next(each_record(path), {})
 
 
@@ -97,20 +97,21 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
 
 def _is_whole(line: bytes | str, kind: type) -> bool:
     try:
-        return isinstance(json.loads(line), kind)
-    except (ValueError, RecursionError):
+        return isinstance(parse_json(line.decode() if isinstance(line, bytes) else line), kind)
+    except ValueError:
         return False
 
 
 def _document(path: Path, content: bytes, *, is_array: bool, are_objects: bool) -> list[Any]:
     """Read a file that is one JSON object, or one array of objects; or one value of any kind."""
     try:
-        value = _parsed(content.decode("utf-8"))
+        value = parse_json(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         what = "JSON array" if is_array else "JSON"
-        raise DataError(f"{path}: the {what} cannot be read (was the file cut?): {_reason(error)}") from error
+        advice = " (was the file cut?)" if isinstance(error, json.JSONDecodeError) else ""
+        raise DataError(f"{path}: the {what} cannot be read{advice}: {error}") from error
     if not are_objects:
         return [value]
     if is_array and not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
@@ -141,8 +142,8 @@ def _block(
     if short is not None:
         return short
     try:
-        values = _parsed("[" + ",".join(filled) + "]")
-    except (ValueError, RecursionError):
+        values = parse_json("[" + ",".join(filled) + "]")
+    except ValueError:
         values = []
     if len(values) == len(filled) and (not are_objects or all(isinstance(value, dict) for value in values)):
         return list(values)
@@ -157,32 +158,19 @@ def _one_by_one(path: Path, text: str, lines_before: int, *, are_objects: bool) 
         if not line or line.isspace():
             continue
         try:
-            record = _parsed(line)
-        except DataError as error:
-            raise DataError(f"{path}: line {number}: {error}") from error
-        except (ValueError, RecursionError) as error:
-            is_last = number - lines_before == len(lines)
+            record = parse_json(line)
+        except ValueError as error:
+            is_last = number - lines_before == len(lines) and isinstance(error, json.JSONDecodeError)
             advice = " It is the last line and has no end: the file was cut. Copy it again." if is_last else ""
             shortened = f"{line[:60]}..." if len(line) > 60 else line
             what = "object" if are_objects else "value"
             raise DataError(
-                f"{path}: line {number} must be one JSON {what}, got {shortened!r} ({_reason(error)}).{advice}"
+                f"{path}: line {number} must be one JSON {what}, got {shortened!r} ({error}).{advice}"
             ) from error
         if are_objects and not isinstance(record, dict):
             raise DataError(f"{path}: line {number} must be one JSON object, got {type(record).__name__}.")
         records.append(record)
     return records
-
-
-def _parsed(text: str) -> Any:
-    """Read JSON whose text every file can hold."""
-    value = json.loads(text)
-    check_characters(value, text)
-    return value
-
-
-def _reason(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
@@ -191,14 +179,14 @@ def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, 
     frames = []
     for records in filter(None, blocks):
         keys = list(dict.fromkeys(key for record in records for key in record))
-        frames.append(pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)]))
+        frames.append(pl.DataFrame([column_of(records, key, kinds.get(key)) for key in keep(keys)]))
     if not frames:
         raise DataError(f"{path}: the file is empty.")
     found = {name: frozenset(types) for name, types in kinds.items()}
     return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
 
 
-def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:
+def column_of(records: Sequence[Mapping[str, Any]], key: str, kinds: set[type] | None) -> pl.Series:
     """Values of one key, typed where all are of one type; a text column (`kinds` given) is text always."""
     values = [record.get(key) for record in records]
     found = set(map(type, values)) - {type(None)}

@@ -1,6 +1,5 @@
 """The content of one samples file of lm-evaluation-harness."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, shown
-from itembank.files.documents import check_characters
+from itembank.files.documents import parse_json
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.json_files import Record, as_float, listed, read_records
 from itembank.readers.runs import SampleFile
@@ -46,9 +45,8 @@ def short_samples(lines: Sequence[str]) -> list[Record] | None:
         shortened.append(f'{{"doc_id": {first[1]}, "resps": {responses}{line[tail:]}')
     text = "[" + ",".join(shortened) + "]"
     try:
-        records = json.loads(text)
-        check_characters(records, text)
-    except (ValueError, RecursionError):
+        records = parse_json(text)
+    except ValueError:
         return None
     is_whole = len(records) == len(lines) and all(map(_is_whole, records))
     return records if is_whole else None
@@ -159,7 +157,7 @@ def _by_index(target: Any, n_options: int) -> tuple[int, ...]:
     """Options that a target names by number: 2, "2", or "[0, 2]" where several are right."""
     if isinstance(target, str):
         try:
-            target = json.loads(target)
+            target = parse_json(target)
         except ValueError:
             return ()
     numbers = target if isinstance(target, list) else [target]

@@ -21,6 +21,7 @@ from itembank.readers.columns import (
     optional_names,
     response_numbers,
 )
+from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import (
     CONTENT,
@@ -295,8 +296,9 @@ def _with_known(table: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl
     if not records:
         return table
     key = table.columns[0]
-    known = pl.DataFrame(list(records), infer_schema_length=None, strict=False).unique(
-        key, keep="first", maintain_order=True
-    )
-    new = [name for name in known.columns if name == key or name not in table.columns]
-    return table.join(known.select(new), on=key, how="left", maintain_order="left")
+    names = dict.fromkeys(name for one in records for name in one if name not in table.columns)
+    known = pl.DataFrame([column_of(records, name, set() if name == key else None) for name in (key, *names)])
+    # what nobody tells has no type, so that another source may tell it
+    known = known.with_columns(pl.lit(None).alias(name) for name in names if known[name].null_count() == known.height)
+    known = known.unique(key, keep="first", maintain_order=True)
+    return table.join(known, on=key, how="left", maintain_order="left")

@@ -9,9 +9,9 @@ from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quo
 from itembank.files.memory import check_matrix_fits
 from itembank.readers.columns import id_column
 from itembank.readers.pass_powers import wanted_powers, with_powers
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
-from itembank.readers.settling import lost_of_cells, scattered, settle_repeats
+from itembank.readers.settling import AGREEMENT, lost_of_cells, scattered, settle_repeats
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import IdKind, number_of_pair, numbered
@@ -117,7 +117,7 @@ def to_matrix(
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
         lost=lost_of_cells(rows, cell, shape, repeats),
-    ).with_errors(spec.errors or rows.errors)
+    ).with_errors(spec.errors or spec.usual_errors or rows.errors)
     if k.any():
         matrix = with_powers(matrix, k, rows.source)
     if spec.missing == "forbid":
@@ -149,6 +149,29 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
             DataWarning,
         )
     return table.with_columns(pl.col("scenario").fill_null(name))
+
+
+MEANS = ("average", "avg", "mean", "overall", "total", "all")
+"""What spreadsheets call the mean of all columns, or of all rows."""
+
+
+def refuse_means(matrix: ResponseMatrix, source: str) -> None:
+    """Raise `DataError` where an item, or a model, is called a mean and holds that of all others."""
+    for axis, key in enumerate(("model_id", "item_id")):
+        ids = (matrix.models, matrix.items)[axis][key]
+        for place in ids.str.strip_chars().str.to_lowercase().is_in(MEANS).arg_true().to_list():
+            others, own = np.delete(matrix.responses, place, axis), matrix.responses.take(place, axis)
+            n_known = np.count_nonzero(~np.isnan(others), axis=axis)
+            mean = np.divide(np.nansum(others, axis=axis), n_known, out=np.full(own.shape, np.nan), where=n_known > 1)
+            is_known = ~np.isnan(own) & ~np.isnan(mean)
+            own, mean = own[is_known], mean[is_known]
+            # where everything is right, or wrong, a question may be called so
+            if np.any(np.abs(mean - 0.5) < 0.49) and np.all(np.abs(own - mean) <= AGREEMENT):
+                word, name = key.removesuffix("_id"), ids[place]
+                raise DataError(
+                    f"{source}: each {word} must have responses of its own, got {name!r}, which holds the means of "
+                    f"all others. Delete it; a column is left out by {how(drop_columns=(name,))}"
+                )
 
 
 def warn_of_lost(matrix: ResponseMatrix) -> None:

@@ -25,12 +25,13 @@ def mmlu_pro_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
     found = MODEL.fullmatch(file.name)
     if found is None:
         raise DataError(f"{file}: must be named model_outputs_<model>_<n>shots.zip, which names the model.")
-    for one in _document(file):
-        with laid_out(file, LAYOUT):
+    content = _document(file)
+    with laid_out(file, LAYOUT):
+        for one in content:
             yield {
                 "model_id": found["model"],
                 "item_id": one["question_id"],
-                "response": float(one["pred"] == one["answer"]),
+                "response": float(one["pred"] is not None and one["pred"] == one["answer"]),
                 "scenario": spec.scenario or "mmlu_pro",
                 "subscenario": one["category"],
             }

@@ -4,22 +4,18 @@ Of c right ones among n trials it is estimated by ``C(c, k) / C(n, k)``, without
 2406.12045, the headline score of tau-bench). Such a response is a share without a number of trials.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from glob import escape
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray, Numbers
 from itembank.readers.reading_specs import ReadingSpec, choices_for, power_of
 from itembank.responses.error_kinds import NO_ANSWER
+from itembank.responses.how_read import PASS_K, HowRead
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
-
-PASS_K = "pass_k"  # noqa: S105 (no password)
-"""Item column: the k of responses that are pass^k; null, or no column, where they are means of trials."""
 
 
 def pass_power(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
@@ -32,13 +28,6 @@ def pass_power(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
     return result
 
 
-def powers_of(items: pl.DataFrame) -> IntArray:
-    """Return the k of each item, (n_items,); 0 where responses are means of trials."""
-    if PASS_K not in items.columns:
-        return np.zeros(items.height, dtype=np.int64)
-    return items[PASS_K].cast(pl.Int64).fill_null(0).to_numpy()
-
-
 def wanted_powers(items: pl.DataFrame, spec: ReadingSpec, source: str) -> IntArray:
     """Return the k that counted trials of each item are to be turned into, (n_items,); 0 for none."""
     if spec == spec.of_trials():
@@ -46,7 +35,7 @@ def wanted_powers(items: pl.DataFrame, spec: ReadingSpec, source: str) -> IntArr
     name = next((name for name in ("task", "scenario") if name in items.columns), None)
     tasks = [DEFAULT_SCENARIO] * items.height if name is None else items[name].fill_null(DEFAULT_SCENARIO).to_list()
     asked = {task: next(filter(None, map(power_of, choices_for(task, spec.metric))), 0) for task in set(tasks)}
-    known, wanted = powers_of(items), np.array([asked[task] for task in tasks], dtype=np.int64)
+    known, wanted = HowRead(items).powers, np.array([asked[task] for task in tasks], dtype=np.int64)
     other = np.flatnonzero((known > 0) & (wanted > 0) & (known != wanted))
     if other.size:
         first = int(other[0])
@@ -89,7 +78,7 @@ def with_powers(matrix: ResponseMatrix, k: IntArray, source: str) -> ResponseMat
     trials = np.where(is_power, ~np.isnan(responses), n)
     lost = np.where(is_power, is_gone & (policy != "wrong"), lost)
     kind = np.where(lost > 0, np.where(kind > 0, kind, NO_ANSWER), 0)
-    column = pl.Series(PASS_K, np.where(is_power, k, powers_of(matrix.items)))
+    column = pl.Series(PASS_K, np.where(is_power, k, HowRead(matrix.items).powers))
     return replace(
         matrix,
         responses=responses,
@@ -97,39 +86,3 @@ def with_powers(matrix: ResponseMatrix, k: IntArray, source: str) -> ResponseMat
         n_trials=None if is_power.all() else trials,
         lost=LostAnswers(lost, kind, policy) if lost.any() else None,
     )
-
-
-def choices_of_powers(items: pl.DataFrame) -> tuple[str, ...]:
-    """Return what makes the responses of a bank's items of counted trials, as `ReadingSpec` takes it as metric."""
-    known = np.unique(powers_of(items)).tolist()
-    if len(known) < 2:
-        return tuple(f"pass^{k}" for k in known if k)
-    owner = "task" if "task" in items.columns else "scenario"
-    pairs = items.select(owner, PASS_K).drop_nulls().unique(maintain_order=True)
-    return tuple(f"{escape(task)}=pass^{k}" for task, k in pairs.iter_rows())
-
-
-def check_one_power(tables: Sequence[pl.DataFrame]) -> None:
-    """Raise `DataError` where responses to an item are pass^k in one table of items and another score in the next."""
-    if not any(PASS_K in table.columns for table in tables):
-        return
-    found = pl.concat([table.select("item_id", pl.Series("k", powers_of(table))) for table in tables])
-    scores = found.group_by("item_id", maintain_order=True).agg(pl.col("k").unique().sort())
-    other = scores.filter(pl.col("k").list.len() > 1)
-    if other.height:
-        names = [f"pass^{k}" if k else "the mean of trials" for k in other["k"][0]]
-        option = remedy(f"metric={names[-1]!r}", f"--metric '{names[-1]}'")
-        raise DataError(
-            f"responses to an item must be of one score, got {' and '.join(names)} for {other.height} items: "
-            f"{shown(other['item_id'].to_list())}. Import all from their counted trials, with {option} or all without."
-        )
-
-
-def check_one_answer_each(items: pl.DataFrame, what: str) -> None:
-    """Raise `DataError` where responses to some items are pass^k, of which a session is told one answer at a time."""
-    k = int(powers_of(items).max(initial=0))
-    if k:
-        raise DataError(
-            f"{what} takes one answer an item, and responses of the bank are pass^{k}, of {k} trials each. Run some "
-            f"items ({remedy('select(bank, ...)', 'itembank select')}) so often, and estimate or gate from the results."
-        )

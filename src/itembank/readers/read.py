@@ -18,6 +18,7 @@ from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
     known_table,
     read_known,
+    refuse_means,
     to_matrix,
     warn_of_lost,
     warn_of_partial_runs,
@@ -153,6 +154,7 @@ def matrix_of_rows(
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
         matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        refuse_means(matrix, rows.source)
         return without_empty(matrix, rows.source)
 
 

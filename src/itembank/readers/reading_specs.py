@@ -114,7 +114,10 @@ class ReadingSpec:
         Whether an item may lack the response of a model.
     errors : {'missing', 'wrong', 'bounds'} or None
         What lost answers count as, which ended in an error or are without a response: nothing; wrong answers; or
-        nothing, with intervals that hold whichever they are. None: what a response file says, else nothing.
+        nothing, with intervals that hold whichever they are. None: `usual_errors`, what a response file says, or
+        nothing.
+    usual_errors : {'missing', 'wrong', 'bounds'} or None
+        The same, of results that may not tell lost answers from others: what they count as in the bank (`spec_like`).
     max_memory : float or None
         Bytes that reading may take. None: half of what the machine has; then files that grow when unpacked, or ask
         for a matrix that is nearly empty, are refused, since they are seldom what they seem.
@@ -148,6 +151,7 @@ class ReadingSpec:
     repeats: Repeats = "error"
     missing: Missing = "allow"
     errors: Errors | None = None
+    usual_errors: Errors | None = None
     max_memory: float | None = None
 
     def __post_init__(self) -> None:

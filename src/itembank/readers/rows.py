@@ -9,17 +9,15 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.pass_powers import check_one_power
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
+from itembank.responses.how_read import check_one_power, check_read_alike
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.prompts import (
     DIFFERS,
     PROMPTS,
     how_to_mix,
     join_prompts,
-    prompt_differences,
-    warn_of_versions,
     with_prompts,
 )
 
@@ -236,10 +234,9 @@ def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tu
     known = told[0].items
     for number, part in enumerate(told[1:], start=1):
         whose = joined_source([one.source for one in told[:number]])
-        words = prompt_differences(part.items, known, whose=whose)
+        words = check_read_alike(part.items, known, whose=whose, advice="", is_ignored=True)
         if words:
             return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
-        warn_of_versions(part.items, known, whose=whose)
         known = join_prompts([known, part.items])
     return item_table, []
 

@@ -16,6 +16,8 @@ from itembank.responses.labels import come_again, named
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import MOST_TRIALS
 
+ROUNDING = 1e-9
+"""How far beyond 0 or 1 a response may be: sums of shares miss the ends by their last digits, and count as the end."""
 AGREEMENT = 0.005
 """How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
 
@@ -47,6 +49,14 @@ def settle_rows(
     return found if trials is None else found | {"n_trials": np.where(is_gone, 0, trials)}
 
 
+def shares_of(marks: FloatArray, highest: float) -> FloatArray:
+    """Divide marks, an array, by the highest that there is; what is beyond 0 or 1 by `ROUNDING` is at that end."""
+    shares = marks if highest == 1.0 else marks / highest
+    with np.errstate(invalid="ignore"):
+        is_near = ((shares < 0.0) & (shares >= -ROUNDING)) | ((shares > 1.0) & (shares <= 1.0 + ROUNDING))
+    return np.where(is_near, np.clip(shares, 0.0, 1.0), shares) if is_near.any() else shares
+
+
 def settle_counts(
     values: Mapping[str, FloatArray | None],  # As of `settle_rows`
     spec: ReadingSpec,  # `n_correct` counts only where the response column is the usual one
@@ -64,7 +74,7 @@ def settle_counts(
     correct = values["n_correct"] if spec.response_column == "response" else None
     known = next(one for one in values.values() if one is not None)
     nothing = np.full(known.shape, np.nan)
-    given = nothing if given is None else given if spec.max_response == 1.0 else given / spec.max_response
+    given = nothing if given is None else shares_of(given, spec.max_response)
     if trials is None and correct is None:
         return given, None
     trials, correct = nothing if trials is None else trials, nothing if correct is None else correct
@@ -183,7 +193,8 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
 
     With `has_marks` some of them may stand for a missing answer.
     """
-    kinds = np.unique(np.round(values, 9))
+    with np.errstate(over="ignore"):
+        kinds = np.unique(np.round(values, 9))
     if kinds.tolist() in ([-1.0, 1.0], [1.0, 2.0]):
         wrong, right = (f"{one:g}" for one in kinds.tolist())
         return f"If {right} is right and {wrong} is wrong, add: {how(true_value=right)}"

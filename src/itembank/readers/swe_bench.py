@@ -1,28 +1,24 @@
-"""Results of SWE-bench: the harness's reports and logs, and submissions in the layout of the experiments repository.
+"""Results of SWE-bench: the harness's reports and logs, submissions, and what agents tell of their own runs, joined.
 
-A report, ``<model>.<run_id>.json``, lists the ids of each outcome (``resolved_ids``, ``unresolved_ids``, ...; written
-by ``swebench.harness.reporting.make_run_report``). Logs are ``run_evaluation/<run_id>/<model>/<instance>/report.json``,
-of which a report is made once a run is over. A submission is a folder ``evaluation/<split>/<date>_<name>`` with
-``results/results.json``: lists by outcome (``resolved``, ``no_generation``, ``no_logs``, and more in 2024). What agents
-tell of their runs (`itembank.readers.swe_agents`) is joined to the verdicts.
+A report is made of the logs once a run is over, and counts before them. What agents tell
+(`itembank.readers.swe_agents`) is joined to the verdicts.
 """
 
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, did_you_mean, first_few, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect, files_below, read_each
-from itembank.readers.indented import read_indented
 from itembank.readers.json_files import first_record, mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
@@ -42,152 +38,61 @@ from itembank.readers.swe_agents import (
     name_agents,
     nearest,
 )
+from itembank.readers.swe_bench_logs import in_logs, is_log, only_logs, runs_of_logs
+from itembank.readers.swe_bench_reports import is_report, run_of_report
+from itembank.readers.swe_bench_runs import LISTS, Outcome, SweBenchRun, all_instances, outcomes_of
 from itembank.readers.trials import check_agents, tell_of_own_means
-from itembank.responses.error_kinds import KINDS, error_kind, is_of_run
-from itembank.responses.opening import name_without_ending
+from itembank.responses.error_kinds import KINDS, error_kind
 
-RESOLVED = ("resolved_ids", "resolved")
-WRONG = ("unresolved_ids", "empty_patch_ids", "no_generation", "no_apply")
-"""No patch, one that cannot be applied, and one that does not resolve the issue."""
-FAILED = {
-    "infra_failure_ids": "harness",
-    "ambiguous_failure_ids": "error",
-    "error_ids": "error",
-    "no_logs": "harness",
-    "install_fail": "harness",
-    "reset_failed": "harness",
-    "test_errored": "harness",
-    "test_timeout": "time-out",
-    "broke_off": "error",
-}
-"""Nobody knows whether the patch is right: the run or its grading broke off. The kind of error of each list, of several
-the first; reports list failures of the infrastructure among the unresolved, too. The last is of no report: an agent's
-run broke, and left no patch."""
-NOT_RUN = ("incomplete_ids",)
-OTHERS = ("submitted_ids", "completed_ids", "generated", "with_logs", "applied")
-"""Lists of ids that say nothing of the outcome."""
-LISTS = (*RESOLVED, *WRONG, *FAILED, *NOT_RUN, *OTHERS)
-SPLIT_SIZES = {"verified": 500, "lite": 300, "test": 2294}
-"""Instances of the splits of SWE-bench (Jimenez et al., 2024; OpenAI, 2024)."""
-SUBMISSION = re.compile(r"(?P<date>20\d{6})_.+")
-VERSION = re.compile(r"\d\.\d{1,2}(?!\d)")
-"""A dot within a version: the date or number of a run has more digits."""
 INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
 """An instance, such as django__django-11099, is of a repository: django/django."""
 
 
-IN_LOGS = ("report.json", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh")
-"""Files that the harness writes into the folder of an instance."""
 SUBMITTED = "results/results.json"
 NAMELESS = re.compile(r"OpenHands|output|report|swe-bench[-_].+/.+")
 """Reports whose names tell no model: OpenHands calls all of them so, and sb-cli names the data set and the run."""
-
-
-Outcome: TypeAlias = tuple[float | None, str | None]
-"""Response of an instance, or the kind of error in its place."""
-
-
-@dataclass(frozen=True, slots=True)
-class SweBenchRun:
-    """One report or submission, or the logs of a run."""
-
-    path: Path
-    model_id: str  # `run_id` is empty for submissions, `split` for reports
-    run_id: str
-    split: str
-    lists: Mapping[str, tuple[str, ...]]
-    n_instances: int | None  # Of the whole data set, where it is told
-    about: Mapping[str, Any] = field(default_factory=dict)  # For the model table
-    reasons: Mapping[str, str] = field(default_factory=dict)  # Why the grading of an instance failed, where it is told
-    agents: Sequence[AgentRun] = ()  # Whose patches were graded, where they tell of themselves
-    is_logs: bool = False
-
-    @property
-    def place(self) -> Path:
-        """Folder in which the harness was run, as far as the layout tells."""
-        folder = self.path.absolute()
-        return folder.parent.parent.parent.parent if self.is_logs and _is_run(folder) else folder.parent
-
-    def ids(self, names: Sequence[str]) -> set[str]:
-        """Instances in any of these lists."""
-        return {one for name in names for one in self.lists.get(name, ())}
 
 
 def is_swe_bench(record: Any) -> bool:
     """Whether a JSON document is a report of SWE-bench, a submission's results, a log, or what an agent wrote."""
     if not isinstance(record, dict):
         return False
-    is_log = len(record) == 1 and all("patch_successfully_applied" in mapping(one) for one in record.values())
-    return is_log or is_predictions(record) or is_trajectory(record) or is_openhands(record) or _is_report(record)
+    tests = (is_log, is_report, is_predictions, is_trajectory, is_openhands)
+    return any(is_own(record) for is_own in tests)
 
 
-def _is_report(record: Any) -> bool:
-    """Whether a JSON document lists instances by outcome."""
-    if not isinstance(record, dict):
-        return False
-    is_report = "resolved_ids" in record and "results" not in record  # which Terminal-Bench has
-    is_submission = isinstance(record.get("resolved"), list) and not record.keys() - set(LISTS)
-    return is_report or is_submission
+def _kind_of(path: Path, *, is_given: bool) -> str | None:
+    """Tell what a file is by its name and content; None where it is nothing, unless it was given: a bad report."""
+    if path.name.endswith(TRAJECTORY):
+        return "trajectory"
+    try:
+        record = first_record(path) if path.suffix == ".jsonl" else {}
+        record = mapping(read_json(path)) if path.suffix == ".json" else record
+    except (DataError, OSError):
+        if is_given and not in_logs(path):
+            raise
+        record = {}
+    if in_logs(path) or (path.name == "report.json" and path.absolute().parent.name in record and is_log(record)):
+        return "log"
+    if path.suffix == ".jsonl" and is_openhands(record):
+        return "output"
+    if is_predictions(record):
+        return "predictions"
+    return "report" if is_report(record) or is_given else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Files of SWE-bench and of agents, told apart."""
-
-    reports: list[Path] = field(default_factory=list)  # And results of submissions
-    logs: dict[Path, dict[str, Path]] = field(default_factory=dict)  # By folder of a model: folders by instance
-    predictions: list[Path] = field(default_factory=list)
-    trajectories: list[Path] = field(default_factory=list)
-    outputs: list[Path] = field(default_factory=list)
-
-    def add(self, path: Path, *, is_given: bool) -> None:
-        """Add a file by its content; one that `is_given` must be of some use."""
-        try:
-            record = first_record(path) if path.suffix == ".jsonl" else {}
-            if path.suffix == ".json" and not path.name.endswith(TRAJECTORY):
-                record = mapping(read_json(path))
-        except (DataError, OSError):
-            if is_given and not self._in_logs(path):
-                raise
-            record = {}
-        folder = path.absolute().parent
-        if path.name.endswith(TRAJECTORY):
-            self.trajectories.append(path)
-        elif self._in_logs(path) or (path.name == "report.json" and folder.name in record and is_swe_bench(record)):
-            self.logs.setdefault(folder.parent, {})[folder.name] = folder
-        elif path.suffix == ".jsonl" and is_openhands(record):
-            self.outputs.append(path)
-        elif is_predictions(record):
-            self.predictions.append(path)
-        elif _is_report(record) or is_given:
-            self.reports.append(path)  # which is refused if it is none
-
-    @staticmethod
-    def _in_logs(path: Path) -> bool:
-        return path.name in IN_LOGS and _is_run(path.absolute().parent.parent)
-
-
-def _is_run(folder: Path) -> bool:
-    """Whether a folder is that of a model in the logs of a run."""
-    return folder.parent.parent.name == "run_evaluation"
-
-
-def _files(paths: Sequence[Path], spec: ReadingSpec) -> _Files:
-    """Tell apart what is below these folders, and these files."""
-    found = _Files()
+def _files(paths: Sequence[Path], spec: ReadingSpec) -> dict[str, list[Path]]:
+    """Tell apart what is below these folders, and these files: by the kind of `_kind_of`."""
+    found: dict[str, list[Path]] = {kind: [] for kind in ("report", "log", "predictions", "trajectory", "output")}
     for path in paths:
         files = [*files_below(path, spec)] if path.is_dir() else [path]
         submissions = [file for file in files if file.match(SUBMITTED)] if path.is_dir() else []
-        n_before = len(found.reports)
+        n_before = len(found["report"])
         for file in files:
-            found.add(file, is_given=not path.is_dir())
+            if kind := _kind_of(file, is_given=not path.is_dir()):
+                found[kind].append(file)
         if submissions:  # whose repository has reports of other kinds, too
-            found.reports[n_before:] = submissions
-    for model, instances in found.logs.items():  # instances that left no report
-        for folder in sorted(model.iterdir()):
-            is_log = folder.is_dir() and (_is_run(model) or any((folder / name).is_file() for name in IN_LOGS))
-            if is_log and not folder.name.startswith(".") and not spec.leaves_out(folder):
-                instances[folder.name] = folder
+            found["report"][n_before:] = submissions
     return found
 
 
@@ -206,10 +111,10 @@ def swe_bench_rows(
     An instance whose grading failed is a lost answer; `item_ids` are all instances of the data set.
     """
     files, source = _files(paths, spec), joined_source(paths)
-    agents = agent_runs(files.predictions, files.trajectories, files.outputs)
-    logs = [_run_of_logs(folder, instances) for folder, instances in files.logs.items()]
-    runs = read_each(files.reports, partial(_run, logs=logs), progress, spec)
-    runs = _joined([*runs, *_only_logs(runs, logs)], agents)
+    agents = agent_runs(files["predictions"], files["trajectory"], files["output"])
+    logs = runs_of_logs(files["log"], spec)
+    runs = read_each(files["report"], partial(run_of_report, logs=logs), progress, spec)
+    runs = _joined([*runs, *only_logs(runs, logs)], agents)
     if not runs and agents:
         raise DataError(
             f"{source}: holds runs of {name_agents(agents)} and no verdict on them: SWE-bench's report must be there, "
@@ -221,8 +126,8 @@ def swe_bench_rows(
             "<instance>/report.json) or submissions (<date>_<name>/results/results.json), got neither."
         )
     check_agents([(run.model_id, one.identity, one.file.parent) for run in runs for one in run.agents])
-    known = _all_instances(runs, item_ids)
-    found, problems = collect(runs, lambda run: (run, _outcomes(run, known)), silent, name=lambda run: run.model_id)
+    known = all_instances(runs, item_ids)
+    found, problems = collect(runs, lambda run: (run, outcomes_of(run, known)), silent, name=lambda run: run.model_id)
     refuse_or_leave_out(problems, spec, has_rest=bool(found))
     runs = [run for run, _ in found]
     repeated = len({run.model_id for run in runs}) < len(runs)
@@ -251,56 +156,6 @@ def swe_bench_rows(
         return table
     calls = [one.get(CALLS, math.nan) for one in costs]
     return replace(table, frame=table.frame.with_columns(pl.Series(CALLS, calls, dtype=pl.Float64)))
-
-
-def _run_of_logs(folder: Path, instances: Mapping[str, Path]) -> SweBenchRun:
-    """Read the logs of a run: an instance without a report that can be read was not graded, as for the harness."""
-    lists: dict[str, list[str]] = {}
-    reasons = {}
-    for name, place in instances.items():
-        try:
-            told = mapping(mapping(read_json(place / "report.json")).get(name))
-        except (DataError, OSError):
-            told = {}
-        outcome = "error_ids"
-        if told.get("patch_is_None") is True:
-            outcome = "empty_patch_ids"
-        elif isinstance(told.get("resolved"), bool):
-            outcome = "resolved_ids" if told["resolved"] else "unresolved_ids"
-        lists.setdefault(outcome, []).append(name)
-        reason = told.get("infra_failure_reason")
-        if outcome == "unresolved_ids" and (reason or told.get("infra_failure") is True):
-            kind = "infra_failure_ids" if told.get("infra_failure") is True else "ambiguous_failure_ids"
-            lists.setdefault(kind, []).append(name)
-            reasons[name] = str(reason or "")
-    lists["submitted_ids"] = list(instances)
-    model, run_id = folder.name, folder.parent.name if _is_run(folder) else ""
-    model = folder.parent.name if model == "logs" else model  # of a submission
-    named = {name: tuple(some) for name, some in lists.items()}
-    return SweBenchRun(folder, model.replace("__", "/"), run_id, "", named, None, reasons=reasons, is_logs=True)
-
-
-def _only_logs(runs: Sequence[SweBenchRun], logs: Sequence[SweBenchRun]) -> list[SweBenchRun]:
-    """Return the logs of which there is no report; a warning names reports that say otherwise than their logs."""
-    rest, unlike = [], []
-    for log in logs:
-        of_same = (run for run in runs if run.model_id == log.model_id)
-        report = next((run for run in of_same if run.run_id == log.run_id or _is_moved(run, log)), None)
-        if report is None:
-            rest.append(log)
-            continue
-        judged = log.ids((*RESOLVED, "unresolved_ids"))
-        differing = log.ids(RESOLVED) ^ (report.ids(RESOLVED) & judged)
-        if differing:
-            unlike.append(f"{report.path} on {len(differing)} instances ({shown(sorted(differing))})")
-    if unlike:
-        warn(f"reports count, and say otherwise than the logs of the same run: {first_few(unlike)}.", DataWarning)
-    return rest
-
-
-def _is_moved(report: SweBenchRun, log: SweBenchRun) -> bool:
-    """Whether a report that tells no run was made where the run was."""
-    return not report.run_id and report.place == log.place
 
 
 def _joined(runs: Sequence[SweBenchRun], agents: Sequence[AgentRun]) -> list[SweBenchRun]:
@@ -355,102 +210,6 @@ def _with_agents(run: SweBenchRun, agents: Sequence[AgentRun]) -> SweBenchRun:
         reasons={**broke, **run.reasons},
         agents=agents,
     )
-
-
-def _run(path: Path, logs: Sequence[SweBenchRun]) -> SweBenchRun:
-    """Read a report or submission; of a report whose logs are there these tell model and run apart."""
-    content = read_json(path)
-    if not _is_report(content):
-        raise DataError(
-            f"{path}: must be a report of SWE-bench or a submission's results.json, with a list resolved_ids or "
-            "resolved; got neither."
-        )
-    lists = {name: tuple(map(str, content[name])) for name in LISTS if isinstance(content.get(name), list)}
-    total = content.get("total_instances")
-    n_instances = total if isinstance(total, int) else None
-    if "resolved_ids" in content:
-        name = name_without_ending(path)
-        named = (one for one in logs if name == f"{one.path.name}.{one.run_id}")
-        model_id, run_id = next(((one.model_id, one.run_id) for one in named), None) or _model_and_run(name)
-        reasons = {str(one): str(reason) for one, reason in mapping(content.get("failure_reasons")).items()}
-        return SweBenchRun(path, model_id, run_id, "", lists, n_instances, reasons=reasons)
-    folder = path.absolute().parent.parent if path.parent.name == "results" else path.absolute().parent
-    split = folder.parent.name if folder.parent.parent.name == "evaluation" else ""
-    dated = SUBMISSION.fullmatch(folder.name)
-    date = f"{dated['date'][:4]}-{dated['date'][4:6]}-{dated['date'][6:]}" if dated else None
-    about = {"date": date, **_metadata(folder / "metadata.yaml")}
-    return SweBenchRun(path, folder.name, "", split, lists, SPLIT_SIZES.get(split), about)
-
-
-def _model_and_run(name: str) -> tuple[str, str]:
-    """Return the model and the run id of ``<model>.<run_id>``; the dot of a version, as in gpt-4.1, parts nothing."""
-    if name == "output.report":
-        return "OpenHands", ""
-    model, _, run_id = name.rpartition(".")
-    if not model or VERSION.match(name, len(model) - 1):
-        return name.replace("__", "/"), ""
-    return model.replace("__", "/"), run_id
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    """Return what a submission says of itself: its name, language model, organisation, number of attempts."""
-    if not path.is_file():
-        return {}
-    content = read_indented(path)
-    info, tags = mapping(content.get("info")), mapping(content.get("tags"))
-    found = {
-        "name": info.get("name") or content.get("name"),
-        "llm": tags.get("model"),
-        "organisation": tags.get("org"),
-        "attempts": mapping(tags.get("system")).get("attempts"),
-    }
-    return {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in found.items() if value}
-
-
-def _all_instances(runs: Sequence[SweBenchRun], item_ids: Sequence[str] | None) -> set[str] | None:
-    """Return all instances of the data set, None when they cannot be known; runs have no others than `item_ids`."""
-    if item_ids is not None:
-        known = set(item_ids)
-        for run in runs:
-            unknown = sorted(run.ids(LISTS) - known)
-            if unknown:
-                raise DataError(
-                    f"{run.path}: every instance must be in the table of items, got {len(unknown)} that are not: "
-                    f"{shown(unknown)}.{did_you_mean(unknown, known)} Give the instances of the same data set and "
-                    "split."
-                )
-        return known
-    listed = {one for run in runs for one in run.ids(LISTS)}
-    sizes = {run.n_instances for run in runs}
-    return listed if sizes == {len(listed)} else None
-
-
-def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, Outcome]:
-    """Response of each instance that was run, or the kind of error in its place."""
-    resolved, wrong = run.ids(RESOLVED), run.ids(WRONG)
-    # those submitted that no list has failed, too
-    failed = dict.fromkeys(run.ids(("submitted_ids",)) - run.ids((*RESOLVED, *WRONG, *NOT_RUN)), "error")
-    for name, kind in reversed(FAILED.items()):
-        failed |= dict.fromkeys(run.ids((name,)), kind)
-    failed = {one: reason if is_of_run(reason := run.reasons.get(one, "")) else kind for one, kind in failed.items()}
-    twice = sorted(resolved & (wrong | set(failed)))
-    if twice:
-        raise DataError(
-            f"{run.path}: an instance must have one outcome, got {len(twice)} that are resolved and in another list "
-            f"as well: {shown(twice)}."
-        )
-    if known is None and not ("submitted_ids" in run.lists or "unresolved_ids" in run.lists):
-        size = f" of {run.n_instances}" if run.n_instances else ""
-        table = remedy("items='instances.csv'", "--items instances.csv")
-        raise DataError(
-            f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
-            f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
-            f"{table}; or read it together with runs that list them all."
-        )
-    if known is not None and "submitted_ids" not in run.lists:  # what was not submitted was not run
-        wrong |= known - resolved - set(failed) - run.ids(NOT_RUN)
-    others = {one: (None, failed[one]) if one in failed else (0.0, None) for one in sorted(wrong | set(failed))}
-    return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
 
 
 def _tell_of_rates(found: Sequence[tuple[SweBenchRun, Mapping[str, Outcome]]], spec: ReadingSpec) -> None:

@@ -35,7 +35,7 @@ from itembank.readers.long_table import (
 )
 from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model
-from itembank.readers.settling import row_problems
+from itembank.readers.settling import row_problems, shares_of
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word, is_of_run
@@ -63,7 +63,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec) -> ResponseRows:
     values, errors, rows, across = found.values, found.errors, ids, columns
     if not is_of_models:
         values, errors, rows, across = values.T, None if errors is None else errors.T, columns, ids
-    response = np.ascontiguousarray(values).ravel() / spec.max_response
+    response = shares_of(np.ascontiguousarray(values).ravel(), spec.max_response)
     frame = pl.DataFrame(
         {
             "model_id": rows.gather(np.repeat(np.arange(rows.len()), across.len())),

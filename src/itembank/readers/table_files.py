@@ -136,6 +136,7 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
         raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
     best = max(names, key=lambda separator: len(names[separator]))
     header, separator = names[best], best
+    _check_first_line(path, header)
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated == [""]:
         raise DataError(
@@ -145,6 +146,21 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
     _check_last_line(path, len(header), separator)
     return header, separator
+
+
+def _check_first_line(path: Path, header: Sequence[str]) -> None:
+    """Refuse a file whose first line is a title, a comment or empty, and has its column names below."""
+    if sum(map(bool, header)) > 1:
+        return
+    with translated(path, "CSV file"), open_binary(path) as file:
+        lines = [line.decode("utf-8-sig", errors="replace") for line in islice(file, 20)]
+    filled = [max(sum(map(bool, line.strip().split(separator))) for separator in SEPARATORS) for line in lines]
+    names = next((place for place, n in enumerate(filled) if n > max(1, filled[0])), None)
+    if names is not None:
+        raise DataError(
+            f"{path}: the first line must hold the names of the columns, got {lines[0].strip()[:60]!r}; line "
+            f"{names + 1} may hold them: {lines[names].strip()[:60]!r}. Delete the lines before it."
+        )
 
 
 def probable_header(path: Path) -> list[str]:

@@ -2,17 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 from itembank.errors import DataError, remedy
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.error_kinds import KINDS, Errors
-
-LOST_AS = "lost_as"
-"""Item column of a bank: what lost answers to an item counted as, where they did; null, or no column: not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +64,6 @@ def one_policy(sides: Iterable[LostAnswers | None], errors: Errors | None) -> Er
             f"lost answers must count as the same in all results, got {' and '.join(sorted(told))}. Say which: {ways}."
         )
     return next(iter(told), "missing") if errors is None else errors
-
-
-def policy_of(items: pl.DataFrame) -> Errors | None:
-    """Return what lost answers to the items of a bank counted as; None where they did not, or not all alike."""
-    found = items[LOST_AS].drop_nulls().unique().to_list() if LOST_AS in items.columns else []
-    return cast("Errors", found[0]) if len(found) == 1 else None
 
 
 def counted_as(

@@ -33,15 +33,19 @@ SUFFIXES: dict[str, Kind] = {
     ".ndjson": "json",
     ".json": "json",
 }
+UTF_16 = "UTF-16 text (save it as UTF-8)"
 FOREIGN_MARKS = {
     PARQUET_MARK: "a Parquet file",
     b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",
     b"\x1f\x8b": "gzipped (then its name must end in .gz)",
     b"\x28\xb5\x2f\xfd": "packed by Zstandard (then its name must end in .zst)",
     b"\x80\x04\x95": "a Python pickle, and those are never read",
-    b"\xff\xfe": "UTF-16 text (save it as UTF-8)",
-    b"\xfe\xff": "UTF-16 text (save it as UTF-8)",
+    b"\xff\xfe": UTF_16,
+    b"\xfe\xff": UTF_16,
+    b"version https://git-lfs": "a pointer of Git LFS in place of the content (to get that: git lfs pull)",
 }
+BOXES = {".zip", ".tar", ".tgz", ".7z", ".rar", ".xlsx", ".xls", ".ods"}
+"""Suffixes of archives and spreadsheets."""
 PACKED = (".gz", ".zst")
 """Suffixes of files that are unpacked as they are read."""
 ENDINGS = (*SUFFIXES, ".eval", ".zip")
@@ -80,6 +84,7 @@ def file_kind(path: Path) -> Kind:
     if kind is None:
         raise DataError(
             f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."
+            + " Unpack an archive first, and save a spreadsheet as CSV." * (not BOXES.isdisjoint(suffixes))
         )
     if is_packed and kind == "parquet":
         raise DataError(f"{path}: a Parquet file must not be packed once more; it is compressed already. Unpack it.")
@@ -91,21 +96,41 @@ def file_kind(path: Path) -> Kind:
 
 def _check_start(path: Path, start: bytes, kind: Kind) -> None:
     """Refuse a file whose first bytes say that it is something else."""
-    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+    text = start.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text:
         raise DataError(f"{path}: the file is empty.")
+    name = "Parquet" if kind == "parquet" else kind.upper()
+    what = _foreign(start, text)
+    if what is not None and not (kind == "parquet" and start.startswith(PARQUET_MARK)):
+        raise DataError(f"{path}: the name says {name}, but the file is {what}.")
     if kind == "parquet":
-        if not start.startswith(PARQUET_MARK):
+        if what is None:
             raise DataError(
-                f"{path}: the name says Parquet, but the file does not begin with PAR1. Rename it to what it is."
+                f"{path}: the name says {name}, but the file does not begin with PAR1. Rename it to what it is."
             )
         return
-    for mark, what in FOREIGN_MARKS.items():
-        if start.startswith(mark):
-            raise DataError(f"{path}: the name says {kind.upper()}, but the file is {what}.")
-    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}
+    is_json = text[:1] in {b"{", b"["}
     if is_json != (kind == "json"):
         what = "looks like JSON" if is_json else "begins with neither { nor ["
-        raise DataError(f"{path}: the name says {kind.upper()}, but the file {what}. Rename it to what it is.")
+        raise DataError(f"{path}: the name says {name}, but the file {what}. Rename it to what it is.")
+    # the last byte may be the first half of an end of a line
+    if kind == "csv" and b"\n" not in start and b"\r" in start[:-1]:
+        raise DataError(
+            f"{path}: lines must end in a line feed (LF, or CR and LF), got CR alone, as of old Macs. Save it as CSV "
+            "(UTF-8) once more."
+        )
+
+
+def _foreign(start: bytes, text: bytes) -> str | None:
+    """Say what a file is whose first bytes are those of no table of text; None where they may be of one."""
+    for mark, what in FOREIGN_MARKS.items():
+        if text.startswith(mark):
+            return what
+    if text[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return "a page of HTML (an error in place of the content?)"
+    if start[257:262] == b"ustar":
+        return "a tar archive (unpack it)"
+    return UTF_16 if b"\0" in start[:4] else None
 
 
 def open_binary(path: Path) -> IO[bytes]:

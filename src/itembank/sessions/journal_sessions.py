@@ -19,7 +19,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.marks import ANSWERED_HOW
 from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.pass_powers import check_one_answer_each
+from itembank.responses.how_read import check_one_answer_each
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
 from itembank.sessions.asking import check_model_id

@@ -21,6 +21,7 @@ from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.how_read import HowRead
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimality, uses_cost
@@ -132,6 +133,11 @@ def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
     return 2 * (spec.budget.n_items or 30) // 3 if is_usual and bank.n_models else 0
 
 
+def with_errors_of(bank: Bank, spec: SessionSpec) -> SessionSpec:
+    """Return the spec with lost answers counted as the bank's were, where it does not say."""
+    return replace(spec, errors=spec.errors or HowRead(bank.responses.items).lost_as or "missing")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionPool(Compact):
     """A bank made ready for sessions of one kind, without the calibration responses.
@@ -179,6 +185,7 @@ class SessionPool(Compact):
             not fit the bank.
         """
         criterion, excluded = CRITERIA.resolve(spec.criterion), excluded_items(bank, spec)
+        spec = with_errors_of(bank, spec)
         is_drawn = isinstance(criterion, DrawnItem)
         if is_drawn:
             _check_drawn(bank, excluded)

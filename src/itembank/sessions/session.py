@@ -144,7 +144,7 @@ class AdaptiveSession(Asking):
                     states = [self._state.with_lost_as(value, self._item_ids) for value in (0.0, 1.0)]
                     ends = (self._estimate_of(one, session_ability(self._pool, one)).scores for one in states)
                     lost = LostAnswers(
-                        np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors
+                        np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors or "missing"
                     )
                     scores = told_of_lost(found.scores, lost, np.zeros(1, dtype=np.int64), *ends)
                     found = replace(found, scores=scores)

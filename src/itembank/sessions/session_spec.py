@@ -58,9 +58,10 @@ class SessionSpec:
         'calibrated', the default of all others: estimates and the width of intervals are learnt from cross-validated
         sessions of past models (`past_sessions`). With fewer than ten past models, or 'model-based': from the item
         model alone (p-IRT), whose intervals are too narrow after many answers.
-    errors : {'missing', 'wrong', 'bounds'}
+    errors : {'missing', 'wrong', 'bounds'} or None
         What an item counts as that failed and is skipped: nothing; a wrong answer; or nothing in the estimate, with an
         interval that holds whether it would have been right or wrong. Another item is asked in its place all the same.
+        None: what lost answers count as in the bank, else nothing.
     estimand : {'run', 'repeated'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
@@ -76,7 +77,7 @@ class SessionSpec:
     seed: int = 0
     interval: SessionInterval | None = None
     estimand: Estimand = RUN
-    errors: Errors = "missing"
+    errors: Errors | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without the bank."""
@@ -104,7 +105,8 @@ class SessionSpec:
         if is_drawn:
             self._check_drawn()
         check_estimand(self.estimand, Estimand)
-        check_one_of("errors", self.errors, get_args(Errors))
+        if self.errors is not None:
+            check_one_of("errors", self.errors, get_args(Errors))
         if not isinstance(self.target, str):
             weights = {str(item): float(weight) for item, weight in self.target.items()}
             bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]

@@ -51,6 +51,7 @@ def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tm
         n_start=3,
         seed=5,
         interval="model-based",
+        errors="missing",  # as in the bank, which lost none
     )
 
 

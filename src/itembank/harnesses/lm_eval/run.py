@@ -36,6 +36,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.asking import Asking
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.journal_sessions import KeptSession, extend_session, open_session, start_session
+from itembank.sessions.pool import with_errors_of
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
@@ -329,7 +330,7 @@ def session_at(
                 raise
         return
     before = KeptSession.read(journal)
-    begun = before.spec
+    begun, spec = before.spec, with_errors_of(bank, spec)
     wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
     kept = {**begun.to_dict(), "model_id": before.settings["model_id"]}
     unlike = [name for name, value in wanted.items() if kept[name] != value]
