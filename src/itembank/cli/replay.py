@@ -55,7 +55,7 @@ def replay_command(
     The exit code is 3 if a precision was asked for and some model's session ended without it.
     """
     loaded = ib.load_bank(bank)
-    spec = session_spec(choices, seed)
+    spec = session_spec(choices, seed=seed)
     with working("replay") as report:
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)

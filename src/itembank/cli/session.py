@@ -91,7 +91,7 @@ def start(
       [constraints]
       at_least = {math = 3, law = 3}
     """
-    spec = session_spec(choices, seed)
+    spec = session_spec(choices, seed=seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with working("session start") as report:
         loaded = ib.load_bank(bank)

@@ -65,8 +65,17 @@ Session: TypeAlias = Annotated[
 ]
 """How items are asked and when to stop."""
 ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION, **_QUESTION}}]
-RunSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION}}]
-"""Of a session that is begun and run at once: questions are in the file of `--session`."""
+RunSession: TypeAlias = Annotated[
+    Choices,
+    {
+        SESSION: {
+            **{name: _ITEMS[name] for name in ("session_file", "criterion", "errors")},
+            **_LIMITS,
+            "half_width": _PRECISION["half_width"],
+        }
+    },
+]
+"""Of a session that is begun and run at once: all else is in the file of `--session`."""
 
 Journal: TypeAlias = Annotated[Path, argument(type=options.FILE)]
 WAIT = 60.0
@@ -83,11 +92,11 @@ Wait: TypeAlias = Annotated[
 NewUnits: TypeAlias = Annotated[bool, "Accept costs in units that are neither usual nor in the bank."]
 
 
-def session_spec(choices: Mapping[str, Any], seed: int) -> "ib.SessionSpec":
-    """Make the spec of `Session` and `--seed`: that of the file, changed by what options say."""
+def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
+    """Make the spec of `Session` and more options, such as `--seed`: that of the file, changed by what options say."""
     from itembank.sessions.session_spec import read_session_fields
 
-    given = typed({**choices, "seed": seed})
+    given = typed({**choices, **more})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
     found |= {name: given[name] for name in ("criterion", "target", "seed", "errors") if name in given}
