@@ -84,7 +84,6 @@ def calibrate_command(
         ),
     ],
     jobs: options.Jobs,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
@@ -122,7 +121,7 @@ def calibrate_command(
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
             _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, {**choices, "rng": seed}, out, force=force)
+            _start(items, responses, output, choices, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -135,13 +134,13 @@ def calibrate_command(
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
-            begun = {"within": within, "across": across, "rng": seed}
+            begun = {"within": within, "across": across}
             _begin(matrix.items, matrix, output, begun, out, force=force)
             return
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = ib.calibrate(matrix, spec, within=within, across=across, rng=seed, progress=report)
+            bank = ib.calibrate(matrix, spec, within=within, across=across, progress=report)
         if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)

@@ -41,7 +41,6 @@ def compare_command(
         ),
     ],
     selection: options.Selection,
-    ignore_unknown: options.IgnoreUnknown,
     method: Annotated[
         str,
         option(
@@ -59,7 +58,6 @@ def compare_command(
         ),
     ],
     level: options.Level,
-    power: Annotated[float, option("Power of the smallest detectable difference, between 0 and 1.", of=ComparisonSpec)],
     target: Annotated[
         tuple[str, ...],
         option(
@@ -91,8 +89,7 @@ def compare_command(
     if len(sources) == has_bank:
         raise click.UsageError("Missing argument 'RESPONSES...'.")
     refuse_unused(
-        ("power", not ranking, "pairs of models, not with --ranking"),
-        (("ignore_unknown", "method", "match"), has_bank, "a bank before the results"),
+        (("method", "match"), has_bank, "a bank before the results"),
     )
     wanted: str | Sequence[str] = "all" if "all" in target else target
     loaded = ib.load_bank(sources[0]) if has_bank else None
@@ -109,8 +106,8 @@ def compare_command(
             paths = sources[1:]
             matrix = read_new_results(loaded, paths, chosen, **reading)
             note_known_models(loaded, models or matrix.model_ids)
-            compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
-        spec = ComparisonSpec(level=level, power=power, estimand=estimand)
+            compared = partial(ib.compare, loaded, matrix)
+        spec = ComparisonSpec(level=level, estimand=estimand)
         compared = partial(compared, models=models or None, selection=chosen, spec=spec)
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)

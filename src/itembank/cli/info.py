@@ -200,7 +200,6 @@ def report_command(
             callback=checked_report_path,
         ),
     ],
-    title: Annotated[str, "Title of the page.  [default: the name of what it is about]"] = "",
     bank: options.BankOfJournal,
 ) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
@@ -227,4 +226,4 @@ def report_command(
     refuse_unused(("bank", is_session, "a journal of a session"))
     with warnings_as_notes(), progress("report") as advance:
         page = page_at(source, bank=bank, progress=advance)
-    write_report(replace(page, title=title or page.title, command=typed_command()), output)
+    write_report(replace(page, command=typed_command()), output)

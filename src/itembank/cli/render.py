@@ -18,7 +18,7 @@ from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.output_keys import output_of
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, fits, has_points, plain, table_lines, title_lines, upright_lines
+from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -87,17 +87,6 @@ class Printer:
 
 
 TABLE = Printer("table")
-
-
-def print_side_by_side(rows: Sequence[Row], title: str) -> None:
-    """Print a table in as many parts, one below the other, as a line has room for; each has the first column."""
-    first, *others = column_names(rows)
-    while others:
-        part = [first, *others]
-        while len(part) > 2 and not fits(columns_of(rows, part), _width()):
-            part.pop()
-        _print_table(rows, title, part, "")
-        others, title = others[len(part) - 1 :], ""
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:

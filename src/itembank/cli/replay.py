@@ -37,7 +37,6 @@ def replay_command(
             callback=options.checked_table_path,
         ),
     ],
-    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     seed: options.Seed,
     out: options.Out,
@@ -57,7 +56,7 @@ def replay_command(
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed=seed)
     with working("replay") as report:
-        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
+        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         options.write_table(result.asked, output, result.asked.write_csv)

@@ -52,7 +52,6 @@ def run_harbor_command(
     ],
     batch: Annotated[int | None, run_common.batch("tasks of a job")],
     model_id: Annotated[str | None, "Id of the agent.  [default: as its trials tell it]"],
-    metric: Annotated[str | None, "The reward that counts, if there are several.  [default: reward]"],
     dry_run: Annotated[bool, "Count the tasks, and say what past agents paid for them; run nothing."],
     ignore_prompts: Annotated[bool, "Run even if version or time limits differ from those of the bank's runs."],
     choices: RunSession,
@@ -80,7 +79,6 @@ def run_harbor_command(
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         reading = ReadingSpec(
-            metric=(metric,) if metric else (),
             errors=choices["errors"],
             allow_mixed_prompts=ignore_prompts,
         )

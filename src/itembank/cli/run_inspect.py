@@ -44,7 +44,6 @@ def run_inspect_command(
     output: run_common.Output,
     which: run_common.Which,
     batch: Annotated[int | None, run_common.batch("items asked for and run at once")],
-    scorer: Annotated[str | None, option("Whose scores are the responses.  [default: the bank's]", metavar="NAME")],
     task_arg: Annotated[tuple[str, ...], option("Argument of the task. Repeatable.", metavar="NAME=VALUE")],
     match: options.Match,
     dry_run: run_common.DryRun,
@@ -81,7 +80,7 @@ def run_inspect_command(
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
-    given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    given |= {"task": task, "bank": place, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)
     check_release()
     loaded = ib.load_bank(bank)
@@ -143,7 +142,7 @@ def _print_harness_run(
     from itembank.harnesses.inspect.samples import known_pool, selected_estimates, told_session
 
     run = last_run(output)
-    answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
+    answers = {} if run is None else run_answers(run, known, known.scorer)
     if run is None or not any(score == score for scores in answers.values() for score in scores):  # noqa: PLR0124 (NaN)
         raise DataError(f"{output}: no sample was scored, so there is nothing to estimate from.")
     note_known_models(bank, [run.model_id])
@@ -175,6 +174,6 @@ def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "Harn
         raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
     plan = ib.GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
     passing = GateRun(plan, model_id=run.model_id, bank=bank)
-    for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
+    for answer in answers_with_costs(run, known, known.scorer):
         passing.take(answer)
     return passing.result

@@ -52,7 +52,6 @@ _PRECISION: Choices = {
         metavar="[SCORE=]W",
         multiple=True,
     ),
-    "level": options.Level,
 }
 _QUESTION: Choices = {
     "threshold": option("Is the target above T? Stop when sure.", metavar="T", of=Decision),
@@ -64,14 +63,15 @@ Session: TypeAlias = Annotated[
     Choices, {"Choosing items": _ITEMS, "Limits": _LIMITS, "When to stop": {**_PRECISION, **_QUESTION}}
 ]
 """How items are asked and when to stop."""
-ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION, **_QUESTION}}]
+_FEWER: Choices = {name: _ITEMS[name] for name in ("session_file", "criterion", "cost")}
+ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_FEWER, **_LIMITS, **_PRECISION}}]
 RunSession: TypeAlias = Annotated[
     Choices,
     {
         SESSION: {
             **{name: _ITEMS[name] for name in ("session_file", "criterion", "errors")},
             **_LIMITS,
-            "half_width": _PRECISION["half_width"],
+            **_PRECISION,
         }
     },
 ]
@@ -80,15 +80,6 @@ RunSession: TypeAlias = Annotated[
 Journal: TypeAlias = Annotated[Path, argument(type=options.FILE)]
 WAIT = 60.0
 """Seconds to wait for another command that has the journal open."""
-Wait: TypeAlias = Annotated[
-    float,
-    option(
-        "How long to wait for another command that has the journal open.",
-        metavar="SECONDS",
-        type=click.FloatRange(min=0.0),
-        default=WAIT,
-    ),
-]
 NewUnits: TypeAlias = Annotated[bool, "Accept costs in units that are neither usual nor in the bank."]
 
 
@@ -174,7 +165,7 @@ def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
     stopping: Stopping = found.get("stopping", Stopping())
     target = found.get("target", OVERALL)
     score = target if isinstance(target, str) else CUSTOM
-    changed: dict[str, Any] = {"level": given["level"]} if "level" in given else {}
+    changed: dict[str, Any] = {}
     if "half_width" in given:
         changed["half_width"] = amounts("--half-width", given["half_width"], unnamed=score)
     question: dict[str, Any] = {name: given.get(name) for name in ("threshold", "model")}

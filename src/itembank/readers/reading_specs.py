@@ -1,5 +1,6 @@
 """`ReadingSpec`: how per-item results are to be understood."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -238,26 +239,31 @@ def choices_for(task: str, choices: Sequence[str]) -> list[str]:
     return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
 
 
-OPTIONS = {
-    "columns": "--column",
-    "drop_columns": "--drop-column",
-    "missing_values": "--missing",
-    "filter_name": "--filter",
-    "exclude_tasks": "--exclude-task",
-}
+OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "missing_values": "--missing"}
 """Options of the command line that are not called as the field of `ReadingSpec` that they set."""
+IN_FILE = ("exclude_tasks", "exclude_files", "skip_unusable", "filter_name", "scenario")
+"""Fields without an option."""
 
 
 def _options(choices: Mapping[str, Any]) -> str:
     """Write choices of a `ReadingSpec` as options of the command line."""
     words = []
     for name, value in choices.items():
+        if name in IN_FILE:
+            words.append(in_file(**{name: value}))
+            continue
         several = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
         several = several if isinstance(several, list | tuple) else [several]
         given = (f"{one:g}" if isinstance(one, float) else str(one) for one in several)
         option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
         words += [option] if value is True else [f"{option} {shlex.quote(one)}" for one in given]
     return " ".join(words)
+
+
+def in_file(**choices: Any) -> str:
+    """Write choices of a `ReadingSpec` as fields of the file of `--spec`."""
+    given = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in choices.items()]
+    return f"{', '.join(given)} in the file of --spec"
 
 
 def how(**choices: Any) -> str:

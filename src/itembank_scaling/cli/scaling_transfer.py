@@ -45,7 +45,6 @@ _SPEC: Choices = {
         default="1",
         show_default=True,
     ),
-    "level": options.Level,
 }
 
 
@@ -65,10 +64,6 @@ def transfer_command(
             "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
             type=options.BankPath(),
         ),
-    ],
-    calibration_models: Annotated[
-        tuple[str, ...],
-        option("Calibrate on these models, predict all others. Repeatable.", "--calibration-model", metavar="MODEL_ID"),
     ],
     group: Annotated[
         str | None,
@@ -91,7 +86,6 @@ def transfer_command(
         ),
     ] = "methods",
     figure: options.Figure,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
@@ -112,30 +106,27 @@ def transfer_command(
     """
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
-    if bank is not None and calibration_models:
-        raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
         (
-            ("bank", "calibration_models", "spec_file", "methods", "k"),
+            ("bank", "spec_file", "methods", "k"),
             is_transfer,
             "a transfer, not with --show validity",
         ),
         (("source", "target"), is_transfer or has_pair, "--show validity with a --figure of --source and --target"),
     )
-    how: dict[str, Any] = {"rng": seed}
+    how: dict[str, Any] = {}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
         if not is_transfer:
-            how["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, how, figure, out)
             return
         in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
         how |= {
             "spec": TransferSpec(**{**in_file, **typed(choices)}),
-            "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
+            "calibration": None if bank is None else ib.load_bank(bank),
         }
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**how, "progress": said})
