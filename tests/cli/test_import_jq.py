@@ -232,8 +232,10 @@ def test_a_folder_gives_its_files_of_json(run, folder):
     assert (done.code, says in " ".join(done.err.split())) == (0, True), done.err
     assert read_responses("o.parquet").model_ids == ["exp-a", "exp-b"]
     (folder / "langsmith" / "half.json").write_text('{"a": ')
-    for words, code in (([], 1), (["--skip-unusable"], 0), (["--exclude-file", "half.json"], 0)):
-        assert run("import", "langsmith", "--jq", "langsmith.jq", *words, "-o", "o.parquet").code == code
+    for field, code in (("", 1), ("skip_unusable = true", 0), ('exclude_files = ["half.json"]', 0)):
+        (folder / "spec.toml").write_text(field)
+        words = ("--jq", "langsmith.jq", "--spec", "spec.toml")
+        assert run("import", "langsmith", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
     done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
     assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)

@@ -30,8 +30,8 @@ def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    found = run.json("study", "homogeneity", responses_file, "-n", "20", "--figure", figure)
-    assert found["budget"] == 20
+    found = run.json("study", "homogeneity", responses_file, "--figure", figure)
+    assert found["budget"] == 50
     assert [row["scenario"] for row in found["scenarios"]] == ["s0", "s1"]
     assert 0.0 < found["scenarios"][0]["reliability"] < 1.0
     assert figure.read_text(encoding="utf-8").startswith("<svg")

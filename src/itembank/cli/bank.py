@@ -72,10 +72,12 @@ def list_command(*, out: options.Out) -> None:
         }
         for row in rows
     ]
+    n_ready = sum(row["status"] in {"package", "built"} for row in rows)
+    title = f"{n_ready} banks are ready, as bank:NAME, and {len(rows) - n_ready} can be built; errors in points"
     out.rows(
         shown_rows,
         "bank-list",
-        title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
+        title=title,
         least=("newest", "half_width"),
     )
     for row in rows:
@@ -172,7 +174,9 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, Pro
         "items": changed.n_items,
         "items_aside": changed.n_aside,
     }
-    new["out"].rows([row], "bank")
+    aside = f", {changed.n_aside} aside" if changed.n_aside else ""
+    title = f"Version {changed.version} has {changed.n_models} models and {changed.n_items} items{aside}"
+    new["out"].rows([row], "bank", title=title)
     note(f"Written to {new['output']}.")
 
 

@@ -84,6 +84,7 @@ _MODELS: Choices = {
         multiple=True,
     ),
     "selection": option("Accuracy: check these chosen items instead.", type=options.FILE),
+    "ignore_unknown": options.IgnoreUnknown,
     "match": options.Match,
 }
 
@@ -260,6 +261,7 @@ def _check_models(
             since=asked["since"],
             sizes=asked["sizes"],
             selection=None if path is None else ib.Selection.load(path),
+            ignore_unknown=asked["ignore_unknown"],
             progress=report,
         )
     for text in checks.notes:

@@ -81,7 +81,7 @@ def estimate_command(
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
         rests_on = RESTS_ON[estimates.interval_kind]
-        note(f"Method: {estimates.method}{error}, bank {estimates.bank_id}; {rests_on}.")
+        note(f"Method: {estimates.method}{error}; {rests_on}.")
     if estimates.explanation and (parent or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
     detail(MEANING[estimates.interval_kind])

@@ -339,9 +339,11 @@ def _list_sources(out: Printer) -> None:
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
+    n_fetched = sum(one.download is not None for one in STORES.values())
+    title = f"{len(rows)} public stores of results; {n_fetched} can be downloaded"
     where = ("version", "most_gigabytes", "address")
     columns = [name for name in rows[0] if name not in where]
-    out.rows(rows, "sources", title="Public sources", columns=columns)
+    out.rows(rows, "sources", title=title, columns=columns)
     out.rows(rows, "sources", title="Where they are", columns=("name", *where))
     note(
         "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "

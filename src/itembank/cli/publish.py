@@ -89,7 +89,8 @@ def publish_tiny_command(
         "half_width": float("nan") if cross_validated is None else cross_validated.half_width,
         "coverage": float("nan") if cross_validated is None else cross_validated.coverage,
     }
-    out.rows([row], "publish-tiny", title=f"Published in {output}; errors are cross-validated")
+    title = f"{output} has {tiny.selection.n_items} of {tiny.bank.n_items} items; errors are cross-validated"
+    out.rows([row], "publish-tiny", title=title)
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
     note(f"Next: itembank estimate {output} new-model.csv")

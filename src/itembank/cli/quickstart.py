@@ -200,5 +200,6 @@ def sample_data_command(
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    out.rows(rows, "sample-data", title="Sample data")
+    title = f"Wrote answers of {past.n_models} past models and of a new one to {past.n_items} items"
+    out.rows(rows, "sample-data", title=title)
     note(f"Next: itembank import {output / PAST} -o responses.parquet")

@@ -142,7 +142,20 @@ def print_ids(ids: Sequence[str]) -> None:
 def note(message: str) -> None:
     """Print a note on standard error, unless the user asked for quiet."""
     if not is_quiet():
-        click.echo(message, err=True)
+        click.echo(wrapped(message), err=True)
+
+
+def wrapped(message: str) -> str:
+    """Break a note between words where the width of the terminal is known; a command that it ends with stays whole."""
+    width, lines = shutil.get_terminal_size((0, 0)).columns, []
+    for line in message.split("\n"):
+        if not width or len(line) <= width or line.startswith(" "):
+            lines.append(line)
+            continue
+        words, begun, command = line.partition(" itembank ")
+        lines += title_lines(words, width)
+        lines += [f"  itembank {command}"] * bool(begun)
+    return "\n".join(lines)
 
 
 def detail(message: str) -> None:
@@ -160,7 +173,7 @@ def warnings_as_notes() -> Iterator[None]:
             yield
         finally:  # they may explain the error that ends the work
             for warning in caught:
-                click.echo(f"Warning: {visible(str(warning.message))}", err=True)
+                click.echo(wrapped(f"Warning: {visible(str(warning.message))}"), err=True)
 
 
 @contextmanager

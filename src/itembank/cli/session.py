@@ -97,7 +97,7 @@ def start(
         note_published(loaded, spec)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
             note_predicted(loaded, session)
-    note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
+    note(f"The session of {visible(model_id)} over {loaded.n_items} items is in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {output}")
 

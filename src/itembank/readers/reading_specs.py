@@ -246,24 +246,19 @@ IN_FILE = ("exclude_tasks", "exclude_files", "skip_unusable", "filter_name", "sc
 
 
 def _options(choices: Mapping[str, Any]) -> str:
-    """Write choices of a `ReadingSpec` as options of the command line."""
-    words = []
+    """Write choices of a `ReadingSpec` as options of the command line, and as fields of the file of `--spec`."""
+    words, in_file = [], []
     for name, value in choices.items():
         if name in IN_FILE:
-            words.append(in_file(**{name: value}))
+            in_file.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
             continue
         several = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
         several = several if isinstance(several, list | tuple) else [several]
         given = (f"{one:g}" if isinstance(one, float) else str(one) for one in several)
         option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
         words += [option] if value is True else [f"{option} {shlex.quote(one)}" for one in given]
-    return " ".join(words)
-
-
-def in_file(**choices: Any) -> str:
-    """Write choices of a `ReadingSpec` as fields of the file of `--spec`."""
-    given = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in choices.items()]
-    return f"{', '.join(given)} in the file of --spec"
+    fields_of_file = [f"{', '.join(in_file)} in the file of --spec"] if in_file else []
+    return ", and ".join([*filter(None, [" ".join(words)]), *fields_of_file])
 
 
 def how(**choices: Any) -> str:

@@ -322,7 +322,7 @@ def _two_adaptive(result: PredictionResult) -> tuple[str, ...]:
     names = [assessor.name for assessor in result.assessors]
     raise ParameterError(
         "two assessors are compared, and the study has no adaptive ones by 'fisher' and by 'v-optimal' to take "
-        f"unasked. Name two (assessors=(ONE, OTHER) in Python) of {shown(names, limit=len(names))}."
+        f"unasked. Name two assessors (--assessor) of {shown(names, limit=len(names))}."
     )
 
 

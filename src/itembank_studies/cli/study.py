@@ -106,6 +106,11 @@ _OF_PREDICTIONS: Choices = {
         type=PARTS,
         multiple=True,
     ),
+    "assessors": option(
+        "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+        "--assessor",
+        multiple=True,
+    ),
 }
 _FIGURE: Choices = {
     "figure": options.figure("the study"),
@@ -151,7 +156,7 @@ def table(
     """
     from itembank_studies.engine import read_manifest
 
-    refuse_unused(("kind", drawn["figure"] is not None, "--figure FILE"))
+    refuse_unused((("kind", "assessors"), drawn["figure"] is not None, "--figure FILE"))
     if read_manifest(study).kind == "prediction":
         refuse_unused((comparison, False, "a study of whole scores"))
         _prediction_table(study, against, prediction, drawn, out)
@@ -172,7 +177,7 @@ def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: C
     )
     if figure is not None:
         check_kind(kind, PREDICTION_KINDS)
-        plot_prediction(study, kind, figure, **which)
+        plot_prediction(study, kind, figure, **which, assessors=asked["assessors"])
     if against is not None:
         print_differences(study, against, **which, out=out)
     else:

@@ -154,7 +154,7 @@ def weights_command(
         print_object({**about, "parts": rows}, "weights")
         return
     if out.is_table:
-        out.rows(about["selections"], "weights", title=f"Items chosen from bank {found.bank}")
+        out.rows(about["selections"], "weights", title="Items chosen")
     least = ("effective_items", "n_items", "n_chosen")
     out.rows(rows, "weights", title="Weights in the overall score", least=least)
 

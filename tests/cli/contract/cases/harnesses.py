@@ -14,8 +14,8 @@ _RUN = {
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
-_RUN_INSPECT = {**_RUN, **options("--scorer match --task-arg size=4")}
-_RUN_HARBOR = {**_RUN, **options("--model-id renamed --attempts 3 --metric tests")}
+_RUN_INSPECT = {**_RUN, **options("--task-arg size=4")}
+_RUN_HARBOR = {**_RUN, **options("--model-id renamed --attempts 3")}
 del _RUN_HARBOR["--match"]
 
 CASES = {
