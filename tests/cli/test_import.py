@@ -187,7 +187,8 @@ def followed(line, folder):
     words, _, fields = f", and {line}".rpartition(", and ") if " in the file" in line else (line, "", "")
     if not fields:
         return shlex.split(words)
-    (folder / "spec.toml").write_text(fields.removesuffix(" in the file of --spec"))
+    fields = re.sub(r", (?=\w+ = )", "\n", fields.removesuffix(" in the file of --spec"))
+    (folder / "spec.toml").write_text(fields)
     return [*shlex.split(words.removeprefix(", and ")), "--spec", folder / "spec.toml"]
 
 

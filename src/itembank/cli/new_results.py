@@ -31,7 +31,10 @@ def importing_first(
     try:
         yield
     except DataError as error:
-        own = {name for one in click.get_current_context().command.params for name in one.opts}
+        from itembank.cli.import_results import import_command
+
+        here, there = click.get_current_context().command.params, import_command.params
+        own = {name for one in here for name in one.opts} - {name for one in there for name in one.opts}
         if own.issuperset(re.findall(r"(?<![\w-])--[a-z-]*[a-z]", str(error))):
             raise
         files = " ".join(shlex.quote(str(path)) for path in paths) if len(paths) <= MOST_NAMED else "FILES"

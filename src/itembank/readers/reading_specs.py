@@ -250,7 +250,7 @@ def _options(choices: Mapping[str, Any]) -> str:
     words, in_file = [], []
     for name, value in choices.items():
         if name in IN_FILE:
-            in_file.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+            in_file += [f"{name} = {json.dumps(value, ensure_ascii=False)}"] if value else []
             continue
         several = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
         several = several if isinstance(several, list | tuple) else [several]

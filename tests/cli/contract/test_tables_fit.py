@@ -34,7 +34,7 @@ CALLS = {
         *(f"{name} -o made.parquet" for name in ("logs", "inspect", "livecodebench", "helm evalscope", *HARNESSES)),
         "deep.json --jq '.rows[] | {item_id: .doc.id, response: .marks.acc}' --model-id a -o a.parquet",
     ],
-    "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
+    "download": ["", "alpaca-eval --from alpaca -o made.parquet"],
     "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
     "bank list": [""],

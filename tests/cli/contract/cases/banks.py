@@ -237,7 +237,7 @@ _COMPARE = Case(
         "lost": Mode("bank lost.csv --method p-irt --format csv", about=("--errors",)),
     },
     values={
-        "--allow-mixed-prompts": ALLOWED["--allow-mixed-prompts"],
+        **ALLOWED,
         **MATCH,
         **ERRORS,
         "--format": COMMON["--format"],

@@ -12,7 +12,7 @@ _PRETRAIN = Case(
             f"suite.parquet {_OF_BANK}",
             about=(
                 *("--builtin", "--loss", "--bank", "--law", "--spec"),
-                *("--target-flops"),
+                "--target-flops",
                 *("--show", "--figure", "--kind", "--format"),
             ),
         ),
@@ -86,7 +86,7 @@ _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
     modes={
         "files": Mode(
-            f"two.parquet {_ONE_TO_OTHER}",
+            f"two.parquet --spec forced.toml {_ONE_TO_OTHER}",
             about=(
                 *("--bank", "--k", "--target", "--method"),
                 *("--show", "--figure", "--format"),
