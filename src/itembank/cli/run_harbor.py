@@ -11,24 +11,6 @@ from itembank.cli import options, run_common
 from itembank.cli.gate import Judging
 from itembank.cli.new_results import importing_first, note_known_models
 from itembank.cli.render import Printer, note, warnings_as_notes
-from itembank.cli.run_common import (
-    BATCH,
-    OWN_SCORE,
-    check_items,
-    chosen_items,
-    end_gate_of_run,
-    end_session,
-    gate_of,
-    items_to_run,
-    keep_selection,
-    note_continued,
-    note_earlier,
-    print_dry_run,
-    print_run,
-    run_gate,
-    says_how_to_go_on,
-    session_of_run,
-)
 from itembank.cli.session_options import RunSession, session_spec
 from itembank.cli.signatures import argument, option, verb
 from itembank.readers.reading_specs import ReadingSpec
@@ -75,7 +57,7 @@ def run_harbor_command(
     from itembank.harnesses.harbor import HarborRun
 
     adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
-    check_items(bank, which, choices, has_batches=adaptive)
+    run_common.check_items(bank, which, choices, has_batches=adaptive)
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         reading = ReadingSpec(
@@ -85,32 +67,35 @@ def run_harbor_command(
         run = HarborRun.of(loaded, data_set, output, arguments, n_attempts=n_attempts, spec=reading)
         others = [item for item in loaded.responses.item_ids if item not in set(run.item_ids)]
         spec = _without(loaded, session_spec(choices), others) if adaptive else None
-        plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
-        chosen = None if adaptive or plan else chosen_items(loaded, which, others)
+        plan = None if gate is None else run_common.gate_of(gate, loaded, ignore_prompts=ignore_prompts)
+        chosen = None if adaptive or plan else run_common.chosen_items(loaded, which, others)
         if dry_run:
-            item_ids = items_to_run(loaded, chosen, spec, plan)
+            item_ids = run_common.items_to_run(loaded, chosen, spec, plan)
             _print_expected(run, item_ids, spec, plan, out)
             return
         run.check()
         name = model_id or run.model_id
-        with says_how_to_go_on(), importing_first([output], then="Then: itembank estimate BANK responses.parquet"):
+        with (
+            run_common.says_how_to_go_on(),
+            importing_first([output], then="Then: itembank estimate BANK responses.parquet"),
+        ):
             if chosen is not None:
-                note_earlier(chosen, keep_selection(chosen, output), output)
+                run_common.note_earlier(chosen, run_common.keep_selection(chosen, output), output)
                 run.answers([item for item in chosen.item_ids if item not in set(others)])
                 scores = run.estimate(chosen, model_id=model_id)
                 note_known_models(loaded, scores.model_ids)
-                print_run(scores, loaded, output, out, "auto")
-                note(OWN_SCORE)
+                run_common.print_run(scores, loaded, output, out, "auto")
+                note(run_common.OWN_SCORE)
             if spec is not None:
-                asked = partial(_run_asked, run, batch or BATCH)
-                with session_of_run(asked, output, spec, loaded, name) as session:
-                    print_run(session.estimate().scores, loaded, output, out, "auto")
-                    end_session(session)
+                asked = partial(_run_asked, run, batch or run_common.BATCH)
+                with run_common.session_of_run(asked, output, spec, loaded, name) as session:
+                    run_common.print_run(session.estimate().scores, loaded, output, out, "auto")
+                    run_common.end_session(session)
             if plan is not None and gate is not None:
                 asked = partial(_run_asked, run, len(plan.order))
-                verdict = run_gate(asked, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
+                verdict = run_common.run_gate(asked, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
     if gate is not None:
-        end_gate_of_run(verdict, outputs)
+        run_common.end_gate_of_run(verdict, outputs)
 
 
 def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> "ib.SessionSpec":
@@ -133,10 +118,10 @@ def _print_expected(
     trials = "a trial" if run.n_attempts == 1 else f"{run.n_attempts} trials"
     title = f"Would run {trials} of each of {most:,} tasks; nothing was run"
     counted = {"n_items": most, "n_items_full": len(run.item_ids), **run.expected_costs(item_ids, most)}
-    print_dry_run(run.bank, counted, out, plan, title)
+    run_common.print_dry_run(run.bank, counted, out, plan, title)
 
 
 def _run_asked(run: "HarborRun", batch: int, _bank: "ib.Bank", session: "Asking", journal: Path, **how: Any) -> None:
     """Run what a session or a gate asks until it is over; say what continues."""
-    note_continued(session, journal)
+    run_common.note_continued(session, journal)
     run.run_asked(session, batch, **how)

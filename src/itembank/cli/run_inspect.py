@@ -12,20 +12,6 @@ from itembank.cli import options, run_common
 from itembank.cli.gate import Judging
 from itembank.cli.new_results import note_known_models
 from itembank.cli.render import Printer, note, warnings_as_notes
-from itembank.cli.run_common import (
-    BATCH,
-    OWN_SCORE,
-    check_items,
-    chosen_items,
-    end_gate_of_run,
-    end_session,
-    keep_selection,
-    note_earlier,
-    note_untold_prompts,
-    print_dry_run,
-    print_run,
-    says_how_to_go_on,
-)
 from itembank.cli.session_options import RunSession, session_spec
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import DataError
@@ -76,7 +62,7 @@ def run_inspect_command(
     from itembank.harnesses.inspect.samples import check_release, task_items
 
     adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
-    check_items(bank, which, choices, has_batches=adaptive)
+    run_common.check_items(bank, which, choices, has_batches=adaptive)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
@@ -88,28 +74,28 @@ def run_inspect_command(
         known = task_items(loaded, _task_name(loaded, task))
         if adaptive:
             session = session_spec(choices).to_dict()
-            call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
+            call = HarnessCall("adaptive", {**given, "batch": batch or run_common.BATCH, "session": session}, arguments)
         elif gate is not None:
             given |= {} if choices["errors"] is None else {"errors": choices["errors"]}
             call = HarnessCall("gated", {**given, "gate": str(gate.resolve())}, arguments)
         else:
-            chosen = chosen_items(loaded, which, known.others)
-            kept = which["selection"] or keep_selection(chosen, output)
-            note_earlier(chosen, kept, output)
+            chosen = run_common.chosen_items(loaded, which, known.others)
+            kept = which["selection"] or run_common.keep_selection(chosen, output)
+            run_common.note_earlier(chosen, kept, output)
             call = HarnessCall("subset", {**given, "selection": str(kept.resolve())}, arguments)
-        note_untold_prompts(loaded)
+        run_common.note_untold_prompts(loaded)
         check_task(call, loaded, known)
         if dry_run:
-            print_dry_run(loaded, expected_run(loaded, known, call), out)
+            run_common.print_dry_run(loaded, expected_run(loaded, known, call), out)
             return
-        with says_how_to_go_on():
+        with run_common.says_how_to_go_on():
             run_command(call, output)
         if gate is not None:
             verdict = _inspected_gate(gate, loaded, known, call, output)
         else:
             _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
-        end_gate_of_run(verdict, outputs)
+        run_common.end_gate_of_run(verdict, outputs)
 
 
 def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
@@ -158,10 +144,10 @@ def _print_harness_run(
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, **how)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
-    print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
-    note(OWN_SCORE)
+    run_common.print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
+    note(run_common.OWN_SCORE)
     if session is not None:
-        end_session(session)
+        run_common.end_session(session)
 
 
 def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "HarnessCall", output: Path) -> "ib.Gate":

@@ -12,23 +12,6 @@ from itembank.cli import options, run_common
 from itembank.cli.gate import Judging
 from itembank.cli.new_results import note_known_models
 from itembank.cli.render import Printer, note, warnings_as_notes
-from itembank.cli.run_common import (
-    check_items,
-    chosen_items,
-    end_gate_of_run,
-    end_session,
-    gate_of,
-    items_to_run,
-    keep_selection,
-    note_continued,
-    note_earlier,
-    note_untold_prompts,
-    print_dry_run,
-    print_run,
-    run_gate,
-    says_how_to_go_on,
-    session_of_run,
-)
 from itembank.cli.session_options import RunSession, session_spec
 from itembank.cli.signatures import option, verb
 from itembank.errors import visible
@@ -101,7 +84,7 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.patches import check_release
 
     adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
-    check_items(bank, which, choices, has_batches=True)
+    run_common.check_items(bank, which, choices, has_batches=True)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -111,12 +94,12 @@ def run_lm_eval_command(
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         note_known_models(loaded, [name])
-        plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
-        chosen = None if adaptive or plan else chosen_items(loaded, which)
-        item_ids = items_to_run(loaded, chosen, spec, plan)
+        plan = None if gate is None else run_common.gate_of(gate, loaded, ignore_prompts=ignore_prompts)
+        chosen = None if adaptive or plan else run_common.chosen_items(loaded, which)
+        item_ids = run_common.items_to_run(loaded, chosen, spec, plan)
         tasks = tasks_of(loaded.responses.items, item_ids)
         call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
-        note_untold_prompts(loaded)
+        run_common.note_untold_prompts(loaded)
         prompts = BankPrompts(
             loaded.responses.items,
             not (call.has("--num_fewshot") or call.has("--config")),
@@ -130,7 +113,7 @@ def run_lm_eval_command(
             from itembank.harnesses.lm_eval.selected import dry_run as counted_run
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
-            print_dry_run(loaded, counted, out, plan)
+            run_common.print_dry_run(loaded, counted, out, plan)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
@@ -143,13 +126,13 @@ def run_lm_eval_command(
                 _print(scores, loaded, output, out, match)
         run = partial(_run_rest, launch, call, **how)
         if gate is not None:
-            verdict = run_gate(run, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
+            verdict = run_common.run_gate(run, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
         if spec is not None:
-            with session_of_run(run, output, spec, loaded, name) as session:
+            with run_common.session_of_run(run, output, spec, loaded, name) as session:
                 _print(session.estimate().scores, loaded, output, out, match)
-                end_session(session)
+                run_common.end_session(session)
     if gate is not None:
-        end_gate_of_run(verdict, outputs)
+        run_common.end_gate_of_run(verdict, outputs)
 
 
 def _with_tasks(call: "HarnessCall", bank: "ib.Bank", tasks: Sequence[str]) -> "HarnessCall":
@@ -174,12 +157,12 @@ def _run_selection(
     from itembank.harnesses.lm_eval.rows import RowFile
     from itembank.harnesses.lm_eval.run import run_selection
 
-    note_earlier(selection, keep_selection(selection, output), output)
+    run_common.note_earlier(selection, run_common.keep_selection(selection, output), output)
     rows = RowFile(output / ROWS, call)
     n_answered = sum(item in rows.by_item for item in selection.item_ids)
     if n_answered:
         note(f"Continuing the run in {output}: {n_answered} items are answered.")
-    with says_how_to_go_on():
+    with run_common.says_how_to_go_on():
         done = run_selection(launch, bank, selection, rows, is_logged=_is_logged(output, rows), **how)
     return None if done is None else done.estimates
 
@@ -200,10 +183,10 @@ def _run_rest(
     rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
     if isinstance(session, GateRun) and session.plan.probabilities is not None:
         session.look_with(lambda: option_probabilities(rows, session.model_id))
-    note_continued(session, journal)
+    run_common.note_continued(session, journal)
     is_over = session.reason_stopped is not None and not session.pending
     if not (is_over and _is_logged(journal.parent, rows)):
-        with says_how_to_go_on():
+        with run_common.says_how_to_go_on():
             run_adaptively(launch, bank, session, rows, **how)
 
 
@@ -215,6 +198,6 @@ def _is_logged(output: Path, rows: "RowFile") -> bool:
 
 def _print(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
-    print_run(scores, bank, output, out, match)
+    run_common.print_run(scores, bank, output, out, match)
     if bank.targets.overall_is == "macro":
         note(MACRO_AND_GROUPS)
