@@ -1,5 +1,6 @@
 """`itembank scaling transfer`: what some items say about others, and whether they say anything."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,7 +166,10 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
         about = {name: value for name, value in found[0].to_dict().items() if name != "notes"}  # said as warnings
-        out.record(about, show, rows, "transfer", title="Transfer", least=LEAST[show])
+        error = found[0].method_rows()[0]["error"]
+        how_well = "" if math.isnan(error) else f", with a mean error of {100.0 * error:.1f} points"
+        title = f"{about['source']} predicts {about['target']}{how_well}"
+        out.record(about, show, rows, "transfer", title=title, least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -173,7 +177,9 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        out.rows(rows, "transfers", title="Easy to hard", least=LEAST[show])
+        out.rows(
+            rows, "transfers", title=f"Easy items predict the hard ones in {len(found)} scenarios", least=LEAST[show]
+        )
 
 
 def _show_validity(
@@ -190,12 +196,13 @@ def _show_validity(
         found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
+    values = [row["correlation"] for row in found.rows()]
     out.record(
         found.to_dict(),
         "pairs",
         found.rows(),
         "validity",
-        title="Convergent validity",
+        title=f"Abilities correlate by {min(values):.2f} to {max(values):.2f} in {len(values)} pairs of scenarios",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 

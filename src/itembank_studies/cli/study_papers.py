@@ -49,7 +49,7 @@ def dimensions_command(
         "held_out",
         found.rows(),
         "dimensions",
-        title="Dimensions",
+        title=f"Dimensions: {found.n_dims} predict held-out models best, {found.n_dims_parallel} by parallel analysis",
         heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
@@ -76,6 +76,7 @@ def homogeneity_command(
         found = itembank_studies.homogeneity(past, progress=report)
         _draw("homogeneity_chart", found, figure)
     rows = found.rows()
+    n_warned = sum(bool(row["warnings"]) for row in rows)
     for row in rows if out.is_table else ():  # a terminal has room for each spread and interval in one cell
         for name in ("difficulty", "discrimination"):
             row[name] = f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
@@ -84,7 +85,7 @@ def homogeneity_command(
         "scenarios",
         rows,
         "homogeneity",
-        title="Homogeneity (spread with its interval; CSV and JSON have more)",
+        title=f"{n_warned} of {len(rows)} scenarios have a warning; spreads have their intervals",
         columns=(
             *("scenario", "n_items", "n_models", "difficulty", "discrimination"),
             *("reliability", "items_for_90", "warnings"),
@@ -198,7 +199,12 @@ def tasks_command(
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
         least = ("n_models", "cost_of_task", "spread", "n_items")
-        out.rows(found.rows(), "tasks", title="Tasks", least=least)
+        out.rows(
+            found.rows(),
+            "tasks",
+            title=f"{len(found.rows())} tasks, each with the one that orders models most like it",
+            least=least,
+        )
     else:
         out.rows(found.pairs(), "tasks", title="Correlations of scores", least=("n_models",))
 
