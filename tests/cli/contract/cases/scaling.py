@@ -131,7 +131,10 @@ _TRANSFER = Case(
             "--bank two-bank --spec few-easy.toml --clusters kind --show models --figure out/f.png"
         ),
     },
-    stops={("builtin", "--builtin"): "'copying'"},
+    stops={
+        ("builtin", "--builtin"): "'copying'",
+        ("files", "--bank"): "models asked about must not be past models of the bank",
+    },
 )
 
 CASES = {"scaling pretrain": _PRETRAIN, "scaling test-time": _TEST_TIME, "scaling transfer": _TRANSFER}
