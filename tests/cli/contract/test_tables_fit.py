@@ -84,7 +84,7 @@ CALLS = {
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
-    "study dimensions": ["past.csv --dims 1 --method map"],
+    "study dimensions": ["past.csv --dims 1"],
     "study homogeneity": ["bank"],
     "study predictions": ["bank", "bank --show bins"],
     "study weights": ["bank selection.json random.json"],
