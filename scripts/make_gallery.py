@@ -22,7 +22,7 @@ FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 WIDTH, HEIGHT, COLOURS = 1100, 1250, 64
 COMMANDS = {
     "": "quickstart -o quickstart",
-    "bank": "report quickstart/bank -o bank.html --title Classifiers",
+    "bank": "report quickstart/bank -o bank.html",
     "model": "estimate quickstart/bank model.parquet --selection quickstart/selection.json --report model.html",
     "ranking": "compare quickstart/bank quickstart/new-models.parquet --selection quickstart/selection.json --ranking "
     "--report ranking.html",

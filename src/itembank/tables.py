@@ -96,7 +96,7 @@ def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[
     if unit not in POINTS and unit != SHARE:
         return [tuple(map(cell_text, column)) for column in values]
     numbers = [abs(one) for column in values for one in column if _is_number(one)]
-    decimals = 2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1
+    decimals = decimals_of(numbers)
     if unit == SHARE:
         word, decimals = " %", decimals * any(abs(100.0 * one - round(100.0 * one)) > 1e-9 for one in numbers)
     form = f"{POINTS.get(unit, 'z')}.{decimals}f"
@@ -104,6 +104,11 @@ def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[
         tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
         for column in values
     ]
+
+
+def decimals_of(numbers: Sequence[float]) -> int:
+    """Return how many decimals of a point numbers from 0 to 1 have in one cell, or in a sentence beside the table."""
+    return 2 if 5e-5 <= max(map(abs, numbers), default=0.0) < 0.01 else 1
 
 
 def _is_number(value: Any) -> bool:

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.bank.costs import CostUnit, as_cost_unit, expected_cost, known_units, response_costs, unit_unasked
+from itembank.bank.costs import CostUnit, as_cost_unit, expected_cost, known_units, response_costs
 from itembank.errors import DataError, ParameterError
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -37,10 +37,6 @@ def test_any_recorded_cost_is_a_unit_and_tokens_or_the_only_one_is_taken_where_n
     given = matrix(tokens=OUTPUT, input_tokens=INPUT)  # tokens that were counted elsewhere are taken as they are
     np.testing.assert_array_equal(response_costs(given, "tokens"), OUTPUT)
     assert known_units(given) == ("tokens", "input_tokens")
-    assert unit_unasked(tokens) == "tokens"
-    assert unit_unasked(matrix(seconds=OUTPUT)) == "seconds"
-    assert unit_unasked(matrix(seconds=OUTPUT, cost_usd=OUTPUT)) is None
-    assert unit_unasked(matrix()) is None
     unit = CostUnit("seconds")
     assert as_cost_unit("seconds") == unit
     assert as_cost_unit(unit) is unit

@@ -36,7 +36,7 @@ def test_a_link_is_shown_and_nothing_written(folder, run):
 
 
 def test_items_and_models_join_and_the_bank_learns(folder, run):
-    made = run.ok("bank", "add-items", "bank", "late.parquet", "--note", "May", "-o", "bank-2")
+    made = run.ok("bank", "add-items", "bank", "late.parquet", "-o", "bank-2")
     assert "points to scores" in made.err
     run.ok("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3")
     run.ok("bank", "recalibrate", "bank-3", "-o", "bank-4")

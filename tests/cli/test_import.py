@@ -87,13 +87,14 @@ def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "r.csv").write_text(LONG + "a,x,1\na,y,0\n")
     (tmp_path / "in" / "broken.csv").write_text(LONG + "b,x,words\n")
-    command = ("import", tmp_path / "in", "-o", output, "--exclude-task", "mmlu*")
+    command = ("import", tmp_path / "in", "-o", output)
     refused = run(*command)
     assert refused.code == 1
     assert "broken.csv" in refused.err
-    assert "To leave out what cannot be read, add: --skip-unusable" in refused.err
-    for more in ("--skip-unusable", "--exclude-file=broken*"):
-        run.ok(*command, more)
+    assert "To leave out what cannot be read, add: skip_unusable = true in the file of --spec" in refused.err
+    for more in ("skip_unusable = true", 'exclude_files = ["broken*"]'):
+        (tmp_path / "spec.toml").write_text(f'exclude_tasks = ["mmlu*"]\n{more}\n')
+        run.ok(*command, "--spec", tmp_path / "spec.toml")
         assert read_responses(output).item_ids == ["x", "y"]
 
 
@@ -181,7 +182,17 @@ def test_a_process_given_a_wrong_file_fails_cleanly(tmp_path, name):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_remedy_for_a_mixed_folder_works_when_pasted(run, tmp_path, output):
+def followed(line, folder):
+    """Do what a remedy says: add its options, and put its fields into the file of --spec."""
+    words, _, fields = f", and {line}".rpartition(", and ") if " in the file" in line else (line, "", "")
+    if not fields:
+        return shlex.split(words)
+    fields = re.sub(r", (?=\w+ = )", "\n", fields.removesuffix(" in the file of --spec"))
+    (folder / "spec.toml").write_text(fields)
+    return [*shlex.split(words.removeprefix(", and ")), "--spec", folder / "spec.toml"]
+
+
+def test_the_remedy_for_a_mixed_folder_works_when_followed(run, tmp_path, output):
     for model in ("org/a", "org/b"):
         tasks = {"arc": [sample(0, acc=1.0)], "en it": [sample(0, bleu=0.5, chrf=0.4)], "words": [sample(0, text="x")]}
         write_run(tmp_path / "logs", model, tasks)
@@ -189,22 +200,22 @@ def test_the_remedy_for_a_mixed_folder_works_when_pasted(run, tmp_path, output):
     refused = run(*command)
     assert refused.code == 1
     (line,) = re.findall(r"^To read the rest, add: (.*)$", refused.err, re.M)
-    assert line == "--metric 'en it=bleu' --exclude-task words"
+    assert line == "--metric 'en it=bleu', and exclude_tasks = [\"words\"] in the file of --spec"
     assert "metric=" not in refused.err
-    run.ok(*command, *shlex.split(line))
+    run.ok(*command, *followed(line, tmp_path))
     assert read_responses(output).item_ids == ["arc/0", "en it/0"]
     (line,) = re.findall(r"^To leave out what cannot be read, add: (.*)$", refused.err, re.M)
-    skipped = run.ok(*command, *line.split())
+    skipped = run.ok(*command, *followed(line, tmp_path))
     assert "left out: task 'en it' has several metrics" in skipped.err
     assert read_responses(output).item_ids == ["arc/0"]
 
 
-def test_the_remedy_for_real_mixed_logs_works_when_pasted(run, shared_dir, output):
+def test_the_remedy_for_real_mixed_logs_works_when_followed(run, shared_dir, output, tmp_path):
     command = ("import", shared_dir / "logs" / "lm_eval", "--as", "lm-eval", "-o", output)
     for given in ((), ("--metric", "bleu_score")):
         refused = run(*command, *given)
         (line,) = re.findall(r"^To read them, add: (.*)$", refused.err, re.M)
-        accepted = run.ok(*command, *given, *shlex.split(line))
+        accepted = run.ok(*command, *given, *followed(line, tmp_path))
         assert "3 models answered 114 items, but no item was answered by more than one model" in accepted.err
 
 

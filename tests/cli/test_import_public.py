@@ -4,7 +4,7 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
 def test_the_list_says_what_each_source_is(run):
-    outcome = run.json("download", "--list")
+    outcome = run.json("download")
     rows = outcome["rows"]
     assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
@@ -12,7 +12,7 @@ def test_the_list_says_what_each_source_is(run):
     assert told["bfcl"] == ("refs/heads/main", 4)
     assert told["every-eval-ever"] == ("refs/heads/main", 20)
     assert told["evalplus"] == (None, None)
-    table = run("download", "--list")
+    table = run("download")
     assert table.out.count("refs/heads/main") == sum(version is not None for version, _ in told.values())
     assert "A download takes the newest commit" in table.err
 

@@ -28,7 +28,7 @@ from tests.cli.conftest import spec_file
 from tests.cli.contract.calls import run as call
 from tests.conftest import Outcome
 
-ARGUMENTS = ("quickstart", "-n", "40", "--seed", "5")
+ARGUMENTS = ("quickstart",)
 STRATEGIES = ["random sampling", "anchor points", "gp-IRT", "V-optimal", "itembank's default"]
 FEW = partial(load_few, every_item=14)
 
@@ -38,6 +38,7 @@ def small(monkeypatch):
     spec = Variational("2pl", n_dims=1, tolerance=1e-3)
     monkeypatch.setattr(ib, "calibrate", lambda past, asked=None, **choices: calibrate(past, asked or spec, **choices))
     monkeypatch.setattr(ib, "load_builtin", FEW)
+    monkeypatch.setattr("itembank.cli.quickstart.N_ITEMS", 40)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
 
@@ -241,7 +242,7 @@ def test_the_same_seed_writes_the_same_files(run, tmp_path):
 
 
 def test_what_is_simulated_can_be_calibrated(run, tmp_path):
-    run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--no-costs", "--guessing", 0.25)
+    run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--guessing", 0.25)
     run.ok(
         "calibrate",
         tmp_path / "r.parquet",

@@ -83,7 +83,7 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
 
 
 def test_items_calibrated_on_recipes_of_the_past_with_few_items(files):
-    options = (*checked(files, 0, 'calibration_recipes = ["recipe-0", "recipe-1"]'), "-n", "8")
+    options = checked(files, 0, 'n_items = 8\ncalibration_recipes = ["recipe-0", "recipe-1"]')
     result = run(files, "--law", "irsl", "--format", "csv", *options)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
@@ -127,7 +127,6 @@ def test_auto_shows_the_law_that_was_closest(files):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--kind", "laws", "--recipe", "none", "--figure", "x.png"), "--recipe must be one of 'recipe-0'"),
         (("--kind", "decisions", "UNCHECKED", "--figure", "x.png"), "--kind decisions draws sizes"),
         (("--kind", "abilities", "--law", "sigmoid", "--figure", "x.png"), "add --law irsl"),
         (("--show", "comparison", "UNCHECKED"), "--show comparison needs sizes"),

@@ -41,15 +41,6 @@ def test_every_scenario_from_easy_to_hard(run, responses_file, tmp_path):
     assert float(rows[0]["correlation"]) == one["methods"][0]["correlation"]
 
 
-def test_calibration_models_are_not_predicted(run, responses_file):
-    named = [part for i in range(40) for part in ("--calibration-model", f"m{i}")]
-    outcome = run.ok(
-        "scaling", "transfer", responses_file, "--source", "s0", *named, "--show", "models", "--format", "csv"
-    )
-    rows = list(csv.DictReader(io.StringIO(outcome.out)))
-    assert [row["model_id"] for row in rows] == [f"m{i}" for i in range(40, 60)]
-
-
 def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
     figure = tmp_path / "validity.svg"
     words = ("scaling", "transfer", responses_file, "--show", "validity")

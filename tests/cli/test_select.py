@@ -59,7 +59,7 @@ def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
     selection = Selection.load(tmp_path / "s.json")
     assert selection.explanation.startswith("drawn. 95 % interval of the overall score: about ±")
     assert selection.explanation.endswith("points if it is like the 12 past ones (--method v-optimal).")
-    assert f"Chosen by {selection.explanation}" in outcome.err
+    assert f"Chose 12 of 30 items (drawn). {selection.explanation.removeprefix('drawn. ')}" in outcome.err
 
 
 def test_per_scenario_counts_for_each(run, bank_folder, tmp_path):
@@ -144,7 +144,7 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
         f"for the 10 items of the next stage: itembank select {bank_folder} --after RESULTS --selection {first}" in said
     )
     outcome = run.ok("select", bank_folder, "--after", results, "--selection", first, "-o", second)
-    assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
+    assert "items: v-optimal at the ability of new: stage 2 of 2." in outcome.err
     chosen = Selection.load(second)
     assert (chosen.n_items, chosen.whole.n_items) == (10, 15)
     ids = run("select", bank_folder, "--after", results, "--selection", first, "--ids", "list").out.split()

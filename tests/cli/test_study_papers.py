@@ -30,8 +30,8 @@ def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    found = run.json("study", "homogeneity", responses_file, "-n", "20", "--figure", figure)
-    assert found["budget"] == 20
+    found = run.json("study", "homogeneity", responses_file, "--figure", figure)
+    assert found["budget"] == 50
     assert [row["scenario"] for row in found["scenarios"]] == ["s0", "s1"]
     assert 0.0 < found["scenarios"][0]["reliability"] < 1.0
     assert figure.read_text(encoding="utf-8").startswith("<svg")
@@ -104,17 +104,13 @@ def test_a_selection_of_items_that_the_bank_has_not_is_refused(run, bank_with_se
     assert "math/30" in outcome.err
 
 
-def test_costs_of_tasks_are_drawn_without_naming_the_only_cost(run, tmp_path):
+def test_a_figure_is_of_costs_where_one_is_named(run, tmp_path):
     plain = simulated(8, 20, 1)
-    scenarios = ["a", "b"] * 10
-    for name, costs in (("tokens", ["output_tokens"]), ("both", ["seconds", "cost_usd"])):
-        matrix = ResponseMatrix.create(
-            plain.responses, scenarios=scenarios, costs={cost: np.ones((8, 20)) for cost in costs}
-        )
-        write_responses(matrix, tmp_path / f"{name}.parquet")
-    figure = tmp_path / "costs.svg"
-    outcome = run.ok("study", "tasks", tmp_path / "tokens.parquet", "--kind", "costs", "--figure", figure)
-    assert "Cost of a response (tokens)" in figure.read_text(encoding="utf-8")
-    outcome = run("study", "tasks", tmp_path / "both.parquet", "--kind", "costs", "--figure", figure)
-    assert outcome.code == 2
-    assert "name one that the responses record (--cost NAME)" in outcome.err
+    costs = {"output_tokens": np.ones((8, 20))}
+    matrix = ResponseMatrix.create(plain.responses, scenarios=["a", "b"] * 10, costs=costs)
+    write_responses(matrix, tmp_path / "tokens.parquet")
+    words = ("study", "tasks", tmp_path / "tokens.parquet", "--figure", tmp_path / "costs.svg")
+    run.ok(*words, "--cost", "tokens")
+    assert "Cost of a response (tokens)" in (tmp_path / "costs.svg").read_text(encoding="utf-8")
+    run.ok(*words)
+    assert "Cost of a response" not in (tmp_path / "costs.svg").read_text(encoding="utf-8")

@@ -5,8 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import itembank as ib
@@ -98,15 +100,20 @@ def test_patterns_in_names_of_tasks_choose_only_what_they_are(harbor):
     assert trials(harbor) == ["org/t03", "org/x[1]"]
 
 
-def test_the_reward_that_counts_is_named_and_scaled(run, harbor, monkeypatch):
+def test_the_reward_that_counts_and_its_scale_are_the_banks(run, harbor, monkeypatch):
     words = ("run", "harbor", "bank", "bench", "-n", 5, "-o", harbor, "--format", "json")
     plain = json.loads(run.ok(*words, *AGENT).out)["scores"]
     monkeypatch.setenv("HARBOR_TROUBLE", '{"most": 4}')
     words = (*words[:7], harbor.parent / "scaled", *words[8:])
-    assert "Say which counts" in run(*words, *AGENT).err
-    words = (*words, "--metric", "tests", "--max-response", 4)
-    assert "highest reward (--max-response) 1" in run(*words, *AGENT).err
-    scaled = run.ok(*words, "--ignore-prompts", *AGENT)  # of the trials that were paid for
+    refused = run(*words, *AGENT).err
+    assert "Say which counts" in refused
+    assert f"itembank import {harbor.parent / 'scaled'} [OPTIONS] -o responses.parquet. Then: itembank est" in refused
+    bank = ib.load_bank("bank")
+    settings = bank.responses.items["prompt_settings"].str.replace(r'("highest_reward": ?)"1"', '${1}"4"')
+    told = bank.responses.with_tables(items=bank.responses.items.with_columns(settings, metric=pl.lit("tests")))
+    save_bank(replace(bank, responses=told), harbor.parent / "of-four")
+    words = (*words[:2], harbor.parent / "of-four", *words[3:])
+    scaled = run.ok(*words, *AGENT)  # of the trials that were paid for, as the bank's were read
     assert [one | {"note": ""} for one in json.loads(scaled.out)["scores"]] == [one | {"note": ""} for one in plain]
     assert len(trials(harbor.parent / "scaled")) == 5
 

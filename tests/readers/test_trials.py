@@ -246,7 +246,7 @@ def test_files_of_tau_bench_are_named_by_their_run(tmp_path):
     file = test_tau2.write(tmp_path / "results.json", [record])
     for spec, message in (
         (ReadingSpec(), "model is unknown.*--model-id"),
-        (ReadingSpec(model_id="m"), "--scenario airl"),
+        (ReadingSpec(model_id="m"), 'scenario = "airline"'),
     ):
         with pytest.raises(DataError, match=message), command_line_words():
             read_responses(file, spec=spec)

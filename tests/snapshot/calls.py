@@ -27,7 +27,6 @@ _PRETRAIN = "language.parquet --spec one-size.toml --target-flops 1e15"
 _LOSS = "--loss losses.csv"
 _CHOSEN = "--selection v-optimal.json --format json"
 _DESIGN = "--method optimal-design --spec design-"
-_QUICK = "--max-items 8 --session quick.toml --format json"
 
 CALLS = {
     "bank": "calibrate past.parquet -o bank --dims 3 --format json",
@@ -61,7 +60,7 @@ CALLS = {
     "replay fisher": "replay bank two-new.parquet --session fisher.toml --max-items 8 --format json",
     "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
     "replay drawn": "replay bank two-new.parquet --criterion drawn --max-items 8 --format json",
-    "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
+    "replay threshold": "replay bank two-new.parquet --session sure.toml --max-items 30 --format json",
     "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1",
     "session ask": "session ask run.jsonl -n 3",
     "session tell": "session tell run.jsonl - --format json",
@@ -118,7 +117,7 @@ CALLS = {
     "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",
     "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "replay ability": "replay bank-2pl two-new.parquet --session ability.toml --max-items 8 --format json",
-    "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
+    "replay better than": "replay bank-2pl two-new.parquet --max-items 8 --session better.toml --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",
     "session extend": "session extend run.jsonl --max-items 8",

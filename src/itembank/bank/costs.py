@@ -49,14 +49,6 @@ def known_units(responses: ResponseMatrix) -> tuple[str, ...]:
     return (TOKENS, *recorded) if has_tokens else recorded
 
 
-def unit_unasked(responses: ResponseMatrix) -> str | None:
-    """Name of the unit that costs are counted in where none is named: tokens, or the only one; else None."""
-    known = known_units(responses)
-    if TOKENS in known:
-        return TOKENS
-    return known[0] if len(known) == 1 else None
-
-
 def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArray:
     """Cost of each response, (n_models, n_items); NaN where unknown."""
     unit, costs = as_cost_unit(unit), responses.costs

@@ -72,10 +72,12 @@ def list_command(*, out: options.Out) -> None:
         }
         for row in rows
     ]
+    n_ready = sum(row["status"] in {"package", "built"} for row in rows)
+    title = f"{n_ready} banks are ready, as bank:NAME, and {len(rows) - n_ready} can be built; errors in points"
     out.rows(
         shown_rows,
         "bank-list",
-        title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
+        title=title,
         least=("newest", "half_width"),
     )
     for row in rows:
@@ -100,10 +102,6 @@ def build_command(
             type=options.EXISTING_FOLDER,
         ),
     ],
-    into: Annotated[
-        Path | None,
-        option("Where to put what is fetched.  [default: the user's cache]", metavar="FOLDER", type=options.FOLDER),
-    ],
     force: Annotated[bool, "Replace the bank of this name that was built before."],
     out: options.Out,
 ) -> None:
@@ -117,9 +115,8 @@ def build_command(
       itembank bank build bfcl --from BFCL-Result/2024-08-11
       itembank bank build ./mine.toml
     """
-    refuse_unused(("into", files is None, "results that are fetched, not with --from"))
     with working("bank build") as report:
-        built = ib.publishing.build_ready(recipe, files=files, into=into, overwrite=force, progress=report)
+        built = ib.publishing.build_ready(recipe, files=files, overwrite=force, progress=report)
     published = built.bank.published
     row = {
         "name": f"bank:{built.name}",
@@ -145,7 +142,6 @@ How: TypeAlias = Annotated[
         type=("complete", "random", "fixed", "adaptive"),
     ),
 ]
-Why: TypeAlias = Annotated[str, option("Why; the bank's history keeps it.", "--note", metavar="TEXT", default="")]
 
 
 def _new_bank(*, is_required: bool = True) -> Choices:
@@ -178,7 +174,9 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, Pro
         "items": changed.n_items,
         "items_aside": changed.n_aside,
     }
-    new["out"].rows([row], "bank")
+    aside = f", {changed.n_aside} aside" if changed.n_aside else ""
+    title = f"Version {changed.version} has {changed.n_models} models and {changed.n_items} items{aside}"
+    new["out"].rows([row], "bank", title=title)
     note(f"Written to {new['output']}.")
 
 
@@ -192,9 +190,7 @@ def add_items(
     ] = "active",
     dry_run: Annotated[bool, "Show what RESPONSES say about the new items, and write nothing."],
     how: How,
-    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
-    why: Why,
     new: Annotated[Choices, _new_bank(is_required=False)],
 ) -> None:
     """Add new items to BANK, on its scale, with the models that answered them.
@@ -212,8 +208,8 @@ def add_items(
             raise click.UsageError("Missing option '-o' / '--output'.")
 
         def added(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
-            given = _read(old, responses, allow_mixed_prompts, jq)
-            changed = ib.banks.add_items(old, given, status=status, how=how, note=why, progress=progress)
+            given = _read(old, responses, allow_mixed_prompts)
+            changed = ib.banks.add_items(old, given, status=status, how=how, progress=progress)
             made = None if changed.history is None else changed.history.changes[-1].link
             if made is not None and made.linking_error is not None:
                 note(
@@ -225,10 +221,10 @@ def add_items(
         _change("add-items", bank, new, added)
         return
     nothing = "a bank that is written, not with --dry-run"
-    refuse_unused((("output", "force", "status", "how", "why"), False, nothing))
+    refuse_unused((("output", "force", "status", "how"), False, nothing))
     loaded = ib.load_bank(bank)
     with working("bank add-items") as report:
-        linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts, jq), progress=report)
+        linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts), progress=report)
     facts = {
         "bank": linked.bank_id,
         "linking_models": linked.n_models,
@@ -259,9 +255,7 @@ def add_models(
     selection: Annotated[
         Path | None, option("The selection that the models ran, in place of --how.", type=options.FILE)
     ],
-    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
-    why: Why,
     new: NewBank,
 ) -> None:
     """Add the models of RESPONSES to BANK; its items keep their parameters, its scores their meaning.
@@ -273,8 +267,8 @@ def add_models(
     """
 
     def added(old: "ib.Bank", _progress: "ProgressCallback") -> "ib.Bank":
-        given = _read(old, responses, allow_mixed_prompts, jq)
-        return ib.banks.add_models(old, given, how=_way(how, selection), note=why)
+        given = _read(old, responses, allow_mixed_prompts)
+        return ib.banks.add_models(old, given, how=_way(how, selection))
 
     _change("add-models", bank, new, added)
 
@@ -285,9 +279,7 @@ def recalibrate(
     bank: options.Bank,
     responses: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
     how: How,
-    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
-    why: Why,
     new: NewBank,
 ) -> None:
     """Fit BANK's items again with models that were added since, and with those of RESPONSES.
@@ -298,11 +290,10 @@ def recalibrate(
       itembank bank recalibrate bank-2 -o bank-3
       itembank bank recalibrate bank new-models.parquet --how random -o bank-2
     """
-    refuse_unused(("jq", bool(responses), "RESPONSES"))
 
     def fitted(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
-        given = _read(old, responses, allow_mixed_prompts, jq) if responses else None
-        return ib.banks.recalibrate(old, given, how=how, note=why, progress=progress)
+        given = _read(old, responses, allow_mixed_prompts) if responses else None
+        return ib.banks.recalibrate(old, given, how=how, progress=progress)
 
     _change("recalibrate", bank, new, fitted)
 
@@ -367,7 +358,6 @@ def add_scores(
     names: Annotated[
         tuple[str, ...], option("A column of SCORES to keep. Repeatable.", "--score", metavar="COLUMN", required=True)
     ],
-    why: Why,
     new: NewBank,
 ) -> None:
     """Keep SCORES of past models that are not made of the bank's items, such as a leaderboard's, by model_id.
@@ -378,10 +368,10 @@ def add_scores(
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_full
     """
-    _change("add-scores", bank, new, lambda old, _: ib.banks.add_scores(old, scores, names, note=why))
+    _change("add-scores", bank, new, lambda old, _: ib.banks.add_scores(old, scores, names))
 
 
-def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool, jq: str | None) -> "ib.ResponseMatrix":
+def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ib.ResponseMatrix":
     """Read results of models, or the answers of journals of sessions."""
     from itembank.bank.arguments import as_new_responses
     from itembank.bank.bank_views import aside_items
@@ -389,13 +379,13 @@ def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool, jq:
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        given = read_new_results(bank, paths, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
+        given = read_new_results(bank, paths, allow_mixed_prompts=allow_mixed_prompts)
         return as_new_responses(bank, given)
     if len(journals) < len(paths):
         raise click.UsageError(
             "RESPONSES must be journals of sessions or other results, not both. Add them one after the other."
         )
-    refuse_unused((("how", "jq"), False, "results other than journals of sessions, which say it themselves"))
+    refuse_unused(("how", False, "results other than journals of sessions, which say it themselves"))
     from itembank.sessions.journal_sessions import journal_responses
 
     found = journal_responses(bank, journals).responses

@@ -11,6 +11,7 @@ import click
 import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
 from itembank.cli import options
+from itembank.cli.info import WORDS
 from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
@@ -84,7 +85,6 @@ def calibrate_command(
         ),
     ],
     jobs: options.Jobs,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
@@ -122,7 +122,7 @@ def calibrate_command(
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
             _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, {**choices, "rng": seed}, out, force=force)
+            _start(items, responses, output, choices, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -135,13 +135,13 @@ def calibrate_command(
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
-            begun = {"within": within, "across": across, "rng": seed}
+            begun = {"within": within, "across": across}
             _begin(matrix.items, matrix, output, begun, out, force=force)
             return
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = ib.calibrate(matrix, spec, within=within, across=across, rng=seed, progress=report)
+            bank = ib.calibrate(matrix, spec, within=within, across=across, progress=report)
         if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
@@ -208,7 +208,7 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
         **({} if assumed is None else {"assumed_questions": assumed}),
     }
     if out.is_table:
-        facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
+        facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} ({WORDS['n_degenerate_items']})"
     usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
     shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"

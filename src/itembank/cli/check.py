@@ -84,7 +84,6 @@ _MODELS: Choices = {
         multiple=True,
     ),
     "selection": option("Accuracy: check these chosen items instead.", type=options.FILE),
-    "seed": options.Seed,
     "ignore_unknown": options.IgnoreUnknown,
     "match": options.Match,
 }
@@ -249,8 +248,8 @@ def _check_models(
 
     is_chosen = asked["selection"] is None
     refuse_unused(
-        (("sizes", "seed"), is_chosen, "items that are to be chosen, not with --selection"),
-        (("sizes", "selection", "seed"), wants(ACCURACY), "--only accuracy"),
+        ("sizes", is_chosen, "items that are to be chosen, not with --selection"),
+        (("sizes", "selection"), wants(ACCURACY), "--only accuracy"),
         (("groups", "reference"), wants(FIT), "--only fit"),
         ("since", wants(DRIFT), "--only drift"),
     )
@@ -268,11 +267,9 @@ def _check_models(
             since=asked["since"],
             sizes=asked["sizes"],
             selection=None if path is None else ib.Selection.load(path),
-            rng=asked["seed"],
             ignore_unknown=asked["ignore_unknown"],
             progress=report,
         )
-        refuse_unused(("seed", checks.accuracy is not None, "models that ran everything"))
     for text in checks.notes:
         note(f"Note: {visible(text)}")
     print_checks(checks, out)

@@ -61,7 +61,7 @@ def _print_fit(fit: "FitCheck") -> None:
     names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
-    title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
+    title = "Fit of each model, compared with past models"
     TABLE.rows(rows, "check", title=title, columns=columns, least=("misfit", "items"))
     named = [
         {
@@ -105,7 +105,7 @@ def _print_accuracy(check: "BankCheck") -> None:
     TABLE.rows(
         [{**row, "level": check.level} for row in check.rows() if row["target"] == OVERALL or not is_brief],
         "check",
-        title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points, bank {check.bank_id}",
+        title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points",
         columns=(*names, "error", "expected_error", "verdict"),
         least=("expected_error", "truth", "verdict"),
     )

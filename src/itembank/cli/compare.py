@@ -59,7 +59,6 @@ def compare_command(
         ),
     ],
     level: options.Level,
-    power: Annotated[float, option("Power of the smallest detectable difference, between 0 and 1.", of=ComparisonSpec)],
     target: Annotated[
         tuple[str, ...],
         option(
@@ -91,7 +90,6 @@ def compare_command(
     if len(sources) == has_bank:
         raise click.UsageError("Missing argument 'RESPONSES...'.")
     refuse_unused(
-        ("power", not ranking, "pairs of models, not with --ranking"),
         (("ignore_unknown", "method", "match"), has_bank, "a bank before the results"),
     )
     wanted: str | Sequence[str] = "all" if "all" in target else target
@@ -110,7 +108,7 @@ def compare_command(
             matrix = read_new_results(loaded, paths, chosen, **reading)
             note_known_models(loaded, models or matrix.model_ids)
             compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
-        spec = ComparisonSpec(level=level, power=power, estimand=estimand)
+        spec = ComparisonSpec(level=level, estimand=estimand)
         compared = partial(compared, models=models or None, selection=chosen, spec=spec)
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
@@ -142,9 +140,9 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     title = "" if is_ranking else comparison.sentence
     if not title:
-        title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
-        by_bank = f", by {comparison.method}, bank {comparison.bank_id}" if comparison.bank_id else ""
-        title += f", in points{by_bank}"
+        by_bank = f", by {comparison.method}" if comparison.bank_id else ""
+        what = _first_in_words(comparison, of_what) if is_ranking else f"Difference of the {of_what}, B - A, in points"
+        title = f"{what}{by_bank}"
     out.rows(
         rows,
         "ranking" if is_ranking else "compare",
@@ -164,6 +162,16 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
         detail(
             f"Clearly is an adjusted p below {1.0 - comparison.spec.level:.3g}; intervals are adjusted alike (Holm)."
         )
+
+
+def _first_in_words(comparison: "ib.Comparison", of_what: str) -> str:
+    """Say which model is first, and how far before the next, if it is one score that they are ranked by."""
+    first, second, *_ = comparison.ranking_rows()
+    if len(comparison.targets) > 1:
+        return f"{len(comparison.model_ids)} models in order of their {of_what}"
+    words = f"{first['model_id']} is first of {len(comparison.model_ids)} models by the {of_what}"
+    before = 100.0 * abs(second["behind_best"])
+    return f"{words}, {before:.1f} points before the next" if before > 0.0 else words
 
 
 def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:

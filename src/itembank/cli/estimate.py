@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.new_results import note_overall, read_new_results, say_notes, typicality_text
-from itembank.cli.options import refuse_unused, report_result
-from itembank.cli.render import Printer, detail, is_verbose, note, print_side_by_side, refuse_empty, working
+from itembank.cli.options import report_result
+from itembank.cli.render import Printer, detail, is_verbose, note, refuse_empty, working
 from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalChoice
@@ -20,8 +20,6 @@ RESTS_ON = {
 """Kinds of intervals in the note below a table; `MEANING` says more."""
 SMALLEST_ERROR = 0.05
 """In points: of all items, or nearly, there is no error to tell."""
-TITLES = {"run": "Estimated full-benchmark scores", "repeated": "Estimated full-benchmark scores over repeated runs"}
-"""What the table shows for each estimand."""
 
 
 @verb("estimate")
@@ -55,7 +53,6 @@ def estimate_command(
             metavar="MODEL_ID",
         ),
     ],
-    is_wide: Annotated[bool, option("Show the scores of all scenarios, one row a model, without intervals.", "--wide")],
     reading: options.NewResults,
     report: options.Report,
     out: options.Out,
@@ -64,16 +61,14 @@ def estimate_command(
 
     RESPONSES are response files or harness logs of the new models, or JSON that --jq reads, over any items of the bank.
 
-    Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
+    Several models are shown by their overall scores. --verbose shows the scenarios too; JSON and CSV always have all.
 
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
-      itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank runs/new --jq our-runs.jq
       itembank estimate bank new-model.csv --selection random.json --interval design
     """
-    refuse_unused(("is_wide", out.is_table, "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     how: dict[str, Any] = {"method": method, "interval": interval, "estimand": estimand, "level": level}
@@ -81,12 +76,12 @@ def estimate_command(
     with working("estimate") as advance:
         matrix = read_new_results(loaded, responses, chosen, keep_others=True, **reading)
         estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **how)
-    print_estimates(estimates, out, is_wide=is_wide)
+    print_estimates(estimates, out)
     if not estimates.is_exact.all():
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
         rests_on = RESTS_ON[estimates.interval_kind]
-        note(f"Method: {estimates.method}{error}, bank {estimates.bank_id}; {rests_on}.")
+        note(f"Method: {estimates.method}{error}; {rests_on}.")
     if estimates.explanation and (parent or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
     detail(MEANING[estimates.interval_kind])
@@ -108,44 +103,22 @@ def estimate_command(
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 
-def print_estimates(estimates: "ib.ScoreEstimates", out: Printer, *, is_wide: bool = False) -> None:
+def print_estimates(estimates: "ib.ScoreEstimates", out: Printer) -> None:
     """Print the rows; a table has each estimate with its interval and the items behind it.
 
-    Of several models it has the main score alone, or, wide, the scores of all scenarios.
+    Of several models it has the main score alone, or with --verbose the scores of all scenarios.
     """
     rows = estimates.rows()
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
     is_of_several = out.is_table and len(estimates.model_ids) > 1
-    if is_wide and is_of_several:
-        _print_wide(estimates)
-        return
     if out.is_table:
         columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
         main = estimates.main_target
         rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
         if is_of_several and len({row["target"] for row in rows}) > 1 and not is_verbose():
-            note("Scores of scenarios: --wide, or with their intervals -v.")
+            note("Scores of scenarios: --verbose.")
             rows = [row for row in rows if row["target"] == main]
         if is_of_several and {row["target"] for row in rows} == {OVERALL}:
             columns.remove("target")
     of = f" (of {visible(estimates.target_id)})" if "@" in estimates.target_id else ""
     out.rows(rows, "estimate", title=f"{estimates.sentence}{of}", columns=columns, least=("typicality", "items"))
-
-
-def _title(estimates: "ib.ScoreEstimates") -> str:
-    of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
-    return f"{TITLES[estimates.estimand]}{of}"
-
-
-def _print_wide(estimates: "ib.ScoreEstimates") -> None:
-    """Print one row a model, with the main score and those of all scenarios."""
-    targets = [
-        row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]
-    ]
-    main = estimates.main_target
-    columns = {name: estimates.column(name).tolist() for name in (main, *(one for one in targets if one != main))}
-    rows = [
-        {"model_id": model, **{name: f"{100.0 * column[k]:.1f}" for name, column in columns.items()}}
-        for k, model in enumerate(estimates.model_ids)
-    ]
-    print_side_by_side(rows, f"{_title(estimates)} in points, by {estimates.method}, bank {estimates.bank_id}")

@@ -46,7 +46,6 @@ _RULE: Choices = {
             metavar="COLUMN",
             default="",
         ),
-        "level": options.Level,
     },
     "Lost answers": {
         "errors": options.LostAnswers,

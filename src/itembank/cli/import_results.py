@@ -53,29 +53,21 @@ def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "
 
 Items: TypeAlias = Annotated[Path | None, option("What is known about each item, by item_id.", type=options.FILE)]
 SpecFile: TypeAlias = Annotated[
-    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or missing")
+    Path | None, options.spec_file("ReadingSpec", "exclude_tasks, skip_unusable, filter_name or scenario")
 ]
 _field = partial(option, of=ReadingSpec)
 _READING: Choices = {
     "Which results, and of which models": {
         "tasks": _field("Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
-        "exclude_tasks": _field("Leave out these tasks: 'mmlu_*'. Repeatable.", "--exclude-task", metavar="PATTERN"),
-        "exclude_files": _field(
-            "Leave out files and folders whose path ends like this: '*.bak', 'old'. Repeatable.",
-            "--exclude-file",
-            metavar="PATTERN",
-        ),
         "jq": options.Jq,
         "model_id": _field("Id of the model, for results of one model that do not name it."),
         "allow_mixed_prompts": _field("Join models that were asked with different prompts, or have different judges."),
-        "skip_unusable": _field("Skip what cannot be read, and say what and why."),
     },
     "What the response is, and names of columns": {
         "metric": _field(
             "The metric (or scorer) to take as response; of counted trials pass^4 makes all of 4 succeed. Repeatable.",
             metavar="[TASK=]NAME",
         ),
-        "filter_name": _field("lm-eval: the filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
         "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
         "missing_values": _field("A response that is none: -1, skip. Repeatable.", "--missing", metavar="VALUE"),
         "max_response": _field("Divide responses by this, the highest mark: 100 for percentages."),
@@ -98,7 +90,6 @@ _READING: Choices = {
             multiple=True,
         ),
         "prefix_scenario": _field("Put the scenario before item ids that start anew in each."),
-        "scenario": _field("Scenario of the items that have none.  [default: all]"),
     },
 }
 """How files are read."""
@@ -109,12 +100,10 @@ def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
     return frozenset({*others, *(name for name, one in SOURCES.items() if choice in one.takes)}), what
 
 
-_LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
 _TABLES = (frozenset({"table"}), "tables")
 _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "metric": _taking("metric", f"{_HARNESS}, and long tables", "table"),
-    "filter_name": _LM_EVAL,
     "allow_mixed_prompts": _taking(
         *("allow_mixed_prompts", "logs of lm-evaluation-harness and Inspect, trials of agents, tables, response files"),
         *("lm-eval", "inspect", "responses", "table"),
@@ -268,8 +257,8 @@ def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) 
     """Say what can be done with what was imported."""
     if is_apart:
         return (
-            "import each of these sets into its own file (--task, --exclude-task, --exclude-file), or add results of "
-            "models that answered items of several; a bank needs models that share items."
+            "import each of these sets into its own file (--task, or exclude_files in the file of --spec), or add "
+            "results of models that answered items of several; a bank needs models that share items."
         )
     if responses.n_models < FEWEST_MODELS:
         return (
@@ -284,16 +273,11 @@ def download_command(
     *,
     name: Annotated[str | None, argument()],
     output: Annotated[Path | None, options.output("the response file (its name must end in .parquet)")],
-    is_list: Annotated[bool, option("List the stores, and stop.", "--list")],
     folder: Annotated[
         Path | None,
         option(
             "Read the store's files in this folder, and fetch nothing.", "--from", metavar="DIR", type=options.FOLDER
         ),
-    ],
-    into: Annotated[
-        Path | None,
-        option("Where to put what is fetched.  [default: the user's cache]", metavar="DIR", type=options.FOLDER),
     ],
     models_wanted: Annotated[
         tuple[str, ...], option("Model to fetch, if each has its own repository. Repeatable.", "--model", metavar="ID")
@@ -301,37 +285,36 @@ def download_command(
     only: Annotated[
         tuple[str, ...], option("Fetch only files whose names match. Repeatable.", "--file", metavar="PATTERN")
     ],
-    models: options.Models,
     items: Items,
     spec_file: SpecFile,
     out: options.Out,
 ) -> None:
     """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
 
-      itembank download --list
+      itembank download
       itembank download alpaca-eval -o responses.parquet
       itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
       itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
 
-    An interrupted download continues. What was read is compared with the published scores; models whose score differs
-    are named. Mind the licence of a store (--list): some allow no commercial use. For other ways of reading use
-    itembank import on the folder of the files.
+    Without a NAME it lists the stores. Mind the licence of a store: some allow no commercial use. An interrupted
+    download continues. What was read is compared with the published scores; models whose score differs are named. For
+    other ways of reading use itembank import on the folder of the files.
     """
-    if is_list:
+    if name is None:
         _list_sources(out)
         return
     from itembank.readers.public.fetch import fetch_public
 
-    if not name or output is None:
-        raise click.UsageError("needs a NAME (see --list) and -o/--output.")
+    if output is None:
+        raise click.UsageError("Say where the response file goes: -o FILE.parquet.")
     public_source(name)
     if folder is not None:
         fetched = "results that are fetched, not with --from"
-        refuse_unused((("into", "models_wanted", "only"), False, fetched))
+        refuse_unused((("models_wanted", "only"), False, fetched))
     else:
         with working("download") as report:
-            folder = fetch_public(name, into, models=models_wanted, only=only, progress=report)
-    _write(partial(_read_public, name, folder, spec_file, models=models, items=items), output, out)
+            folder = fetch_public(name, models=models_wanted, only=only, progress=report)
+    _write(partial(_read_public, name, folder, spec_file, items=items), output, out)
 
 
 def _list_sources(out: Printer) -> None:
@@ -356,9 +339,11 @@ def _list_sources(out: Printer) -> None:
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
+    n_fetched = sum(one.download is not None for one in STORES.values())
+    title = f"{len(rows)} public stores of results; {n_fetched} can be downloaded"
     where = ("version", "most_gigabytes", "address")
     columns = [name for name in rows[0] if name not in where]
-    out.rows(rows, "sources", title="Public sources", columns=columns)
+    out.rows(rows, "sources", title=title, columns=columns)
     out.rows(rows, "sources", title="Where they are", columns=("name", *where))
     note(
         "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "

@@ -15,6 +15,7 @@ from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
+    from itembank.living.bank_diff import BankDiff
 
 OUTLOOK = (
     "What the item model expects of better models: their score, and the share of it on items that tell them apart "
@@ -61,9 +62,8 @@ def info_command(
         rows = found.rows()
         if out.is_table:
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-        out.record(
-            found.to_dict(), "differences", rows, "info-differences", title=f"{bank} and {other}", heading="Differences"
-        )
+        title = _differences_in_words(bank, other, found)
+        out.record(found.to_dict(), "differences", rows, "info-differences", title=title, heading="Differences")
     elif bank.is_file():
         _show_responses(bank, out)
     elif log:
@@ -106,13 +106,21 @@ def _show_bank(bank: Path, out: Printer) -> None:
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
+def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:
+    """Say whether two banks give the same score."""
+    score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
+    return f"{other} gives {score}, on {'the same' if found.is_same_scale else 'another'} scale"
+
+
 def _show_history(bank: "ib.Bank", out: Printer) -> None:
     """Print every change of a bank."""
     changes = () if bank.history is None else bank.history.changes
     rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
-    title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
+    count = f"{len(changes)} changes" if len(changes) != 1 else "1 change"
+    name = visible(bank.name) or "The bank"
+    title = f"{name} is at version {bank.version} after {count}"
     out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
@@ -200,7 +208,6 @@ def report_command(
             callback=checked_report_path,
         ),
     ],
-    title: Annotated[str, "Title of the page.  [default: the name of what it is about]"] = "",
     bank: options.BankOfJournal,
 ) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
@@ -227,4 +234,4 @@ def report_command(
     refuse_unused(("bank", is_session, "a journal of a session"))
     with warnings_as_notes(), progress("report") as advance:
         page = page_at(source, bank=bank, progress=advance)
-    write_report(replace(page, title=title or page.title, command=typed_command()), output)
+    write_report(replace(page, command=typed_command()), output)

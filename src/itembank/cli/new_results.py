@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import itembank as ib
 from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
@@ -22,18 +24,24 @@ MOST_NAMED = 3
 
 
 @contextmanager
-def importing_first(paths: Sequence[Path], jq: str | None = None) -> Iterator[None]:
+def importing_first(
+    paths: Sequence[Path], jq: str | None = None, then: str = "Then give responses.parquet here."
+) -> Iterator[None]:
     """Say of an error whose advice is an option of reading that it is one of `itembank import`, which comes first."""
     try:
         yield
     except DataError as error:
-        if not re.search(r"(?<![\w-])--[a-z]", str(error)):
+        from itembank.cli.import_results import import_command
+
+        here, there = click.get_current_context().command.params, import_command.params
+        own = {name for one in here for name in one.opts} - {name for one in there for name in one.opts}
+        if own.issuperset(re.findall(r"(?<![\w-])--[a-z-]*[a-z]", str(error))):
             raise
         files = " ".join(shlex.quote(str(path)) for path in paths) if len(paths) <= MOST_NAMED else "FILES"
         by = "" if jq is None else f"--jq {shlex.quote(jq)} "
         raise DataError(
             f"{error}\nHow files are read is chosen when they are imported: itembank import {files} {by}[OPTIONS] "
-            "-o responses.parquet. Then give responses.parquet here."
+            f"-o responses.parquet. {then}"
         ) from error
 
 

@@ -13,7 +13,6 @@ from itembank.cli.options import refuse_unused
 from itembank.cli.render import is_quiet, note, print_exactly, working
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import visible
-from itembank.files.atomic import check_destination, write_text
 from itembank.files.hub import quieten
 
 License: TypeAlias = Annotated[
@@ -58,7 +57,6 @@ def publish_tiny_command(
     n_items: Annotated[int, option("How many items to choose.", "-n", "--n-items", type=options.COUNT)] = 100,
     selection: Annotated[Path | None, option("Publish these items.  [default: choose them]", type=options.FILE)],
     output: Annotated[Path, option("Folder to publish.", "-o", "--output", type=options.FOLDER)],
-    name: Annotated[str, "Its name.  [default: that of the folder]"] = "",
     license_name: License,
     include_columns: IncludeColumns,
     drop_columns: DropColumns,
@@ -77,7 +75,7 @@ def publish_tiny_command(
     from itembank.publishing.publishable import file_sizes
 
     refuse_unused(("n_items", selection is None, "items that are chosen here, not with --selection FILE"))
-    spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns)
+    spec = ib.publishing.TinySpec("", license_name, include_columns, drop_columns)
     with working("publish-tiny") as report:
         tiny = ib.publishing.publish_tiny(
             bank, output, n_items, selection=selection, spec=spec, overwrite=force, progress=report
@@ -91,7 +89,8 @@ def publish_tiny_command(
         "half_width": float("nan") if cross_validated is None else cross_validated.half_width,
         "coverage": float("nan") if cross_validated is None else cross_validated.coverage,
     }
-    out.rows([row], "publish-tiny", title=f"Published in {output}; errors are cross-validated")
+    title = f"{output} has {tiny.selection.n_items} of {tiny.bank.n_items} items; errors are cross-validated"
+    out.rows([row], "publish-tiny", title=title)
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
     note(f"Next: itembank estimate {output} new-model.csv")
@@ -107,7 +106,6 @@ def push_command(
     license_name: License,
     include_columns: IncludeColumns,
     drop_columns: DropColumns,
-    message: Annotated[str, "Message of the commit."] = "Push a bank of itembank",
     out: options.Out,
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what is in it and how precise it is.
@@ -121,7 +119,7 @@ def push_command(
     """
     if is_quiet():
         quieten()
-    spec = ib.publishing.PushSpec(private, not no_responses, license_name, include_columns, drop_columns, message)
+    spec = ib.publishing.PushSpec(private, not no_responses, license_name, include_columns, drop_columns)
     with working("push") as report:
         done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
@@ -162,17 +160,11 @@ def export_ids_command(
         Path | None, option("The items.  [default: those that the bank was published with]", type=options.FILE)
     ],
     form: Annotated[str, option("The form that a tool takes.", type=options.ID_FORMS)] = "list",
-    output: Annotated[
-        Path | None,
-        option(
-            "Write them to this file instead of printing them.", "-o", "--output", metavar="FILE", type=options.NEW_FILE
-        ),
-    ],
 ) -> None:
     """Write the ids of chosen items in the form that a tool takes.
 
       itembank export ids bank --selection selection.json > items.txt
-      itembank export ids bank --selection selection.json --form bfcl -o test_case_ids_to_generate.json
+      itembank export ids bank --selection selection.json --form bfcl > test_case_ids_to_generate.json
       mini-extra swebench --filter "$(itembank export ids bank --selection selection.json --form mini-swe-agent)" ...
 
     docs/harnesses.md describes each form.
@@ -184,13 +176,7 @@ def export_ids_command(
     chosen = selection_or_published(loaded, None if selection is None else ib.Selection.load(selection))
     if chosen is None:
         raise click.UsageError("Say which items: --selection FILE.")
-    text = id_text(form, chosen.item_ids, loaded.responses.items)
-    if output is None:
-        print_exactly(text)
-        return
-    check_destination(output)
-    write_text(output, text)
-    note(f"{chosen.n_items} ids written to {output}.")
+    print_exactly(id_text(form, chosen.item_ids, loaded.responses.items))
 
 
 @click.group("export", cls=Group)

@@ -8,7 +8,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import typed_command, write_report
 from itembank.cli.render import note, working
-from itembank.cli.signatures import option, verb
+from itembank.cli.signatures import verb
 from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
 from itembank.files.atomic import adding_to_folder
 
@@ -35,6 +35,7 @@ STRATEGIES = (
     Strategy("itembank's default", "auto", "auto"),
 )
 """The last one's items and estimates are written."""
+N_ITEMS = 100
 FILES = ("bank", "selection.json", "new-models.parquet", "estimates.csv")
 
 
@@ -42,8 +43,6 @@ FILES = ("bank", "selection.json", "new-models.parquet", "estimates.csv")
 def quickstart_command(
     *,
     output: Annotated[Path, options.folder("bank, selection, answers, estimates and pages")] = Path("quickstart"),
-    n_items: Annotated[int, option("Items in all.", "-n", "--n-items", type=options.COUNT)] = 100,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Run the whole job on built-in data, in less than a minute.
@@ -54,16 +53,16 @@ def quickstart_command(
     The table says how far each method is from the true scores.
 
       itembank quickstart
-      itembank quickstart -n 40 -o somewhere --format json
+      itembank quickstart -o somewhere --format json
     """
     _check_folder(output)
     with working("quickstart") as advance:
-        past, new = split_runs(ib.load_builtin("bytelms"), seed)
+        past, new = split_runs(ib.load_builtin("bytelms"))
         with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
             warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
-            bank = ib.calibrate(past, rng=seed, progress=advance)
+            bank = ib.calibrate(past, progress=advance)
         methods = dict.fromkeys(one.selection for one in STRATEGIES)
-        chosen = {method: ib.select(bank, n_items, method=method, rng=seed) for method in methods}
+        chosen = {method: ib.select(bank, N_ITEMS, method=method) for method in methods}
         asked = {name: new.take(items=new.item_indices(one.item_ids)) for name, one in chosen.items()}
         found = [
             ib.estimate(bank, asked[name], selection=chosen[name], method=method) for _, name, method in STRATEGIES
@@ -76,7 +75,7 @@ def quickstart_command(
     if out.is_table:
         rows = [_table_row(row) for row in rows]
     title = (
-        f"Overall score of {new.n_models} unseen models estimated from {n_items} of {bank.n_items:,} items; errors in "
+        f"Overall score of {new.n_models} unseen models estimated from {N_ITEMS} of {bank.n_items:,} items; errors in "
         "points"
     )
     out.rows(rows, "quickstart", title=title)
@@ -85,7 +84,7 @@ def quickstart_command(
     _write(output, bank, chosen[last], asked[last], estimates=found[-1], true=true)
 
 
-def split_runs(responses: "ib.ResponseMatrix", seed: int) -> "tuple[ib.ResponseMatrix, ib.ResponseMatrix]":
+def split_runs(responses: "ib.ResponseMatrix", seed: int = 0) -> "tuple[ib.ResponseMatrix, ib.ResponseMatrix]":
     """Return the models of three quarters of the training runs, and those of the others."""
     import numpy as np
 
@@ -201,5 +200,6 @@ def sample_data_command(
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    out.rows(rows, "sample-data", title="Sample data")
+    title = f"Wrote answers of {past.n_models} past models and of a new one to {past.n_items} items"
+    out.rows(rows, "sample-data", title=title)
     note(f"Next: itembank import {output / PAST} -o responses.parquet")

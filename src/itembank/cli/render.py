@@ -18,7 +18,7 @@ from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.output_keys import output_of
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, fits, has_points, plain, table_lines, title_lines, upright_lines
+from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -89,17 +89,6 @@ class Printer:
 TABLE = Printer("table")
 
 
-def print_side_by_side(rows: Sequence[Row], title: str) -> None:
-    """Print a table in as many parts, one below the other, as a line has room for; each has the first column."""
-    first, *others = column_names(rows)
-    while others:
-        part = [first, *others]
-        while len(part) > 2 and not fits(columns_of(rows, part), _width()):
-            part.pop()
-        _print_table(rows, title, part, "")
-        others, title = others[len(part) - 1 :], ""
-
-
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
     """Raise `DataError` when a number is missing from rows that have been printed: nobody must take that for success.
 
@@ -153,7 +142,20 @@ def print_ids(ids: Sequence[str]) -> None:
 def note(message: str) -> None:
     """Print a note on standard error, unless the user asked for quiet."""
     if not is_quiet():
-        click.echo(message, err=True)
+        click.echo(wrapped(message), err=True)
+
+
+def wrapped(message: str) -> str:
+    """Break a note between words where the width of the terminal is known; a command that it ends with stays whole."""
+    width, lines = shutil.get_terminal_size((0, 0)).columns, []
+    for line in message.split("\n"):
+        if not width or len(line) <= width or line.startswith(" "):
+            lines.append(line)
+            continue
+        words, begun, command = line.partition(" itembank ")
+        lines += title_lines(words, width)
+        lines += [f"  itembank {command}"] * bool(begun)
+    return "\n".join(lines)
 
 
 def detail(message: str) -> None:
@@ -171,7 +173,7 @@ def warnings_as_notes() -> Iterator[None]:
             yield
         finally:  # they may explain the error that ends the work
             for warning in caught:
-                click.echo(f"Warning: {visible(str(warning.message))}", err=True)
+                click.echo(wrapped(f"Warning: {visible(str(warning.message))}"), err=True)
 
 
 @contextmanager

@@ -37,7 +37,6 @@ def replay_command(
             callback=options.checked_table_path,
         ),
     ],
-    jq: options.Jq,
     allow_mixed_prompts: options.MixedPrompts,
     seed: options.Seed,
     out: options.Out,
@@ -55,9 +54,9 @@ def replay_command(
     The exit code is 3 if a precision was asked for and some model's session ended without it.
     """
     loaded = ib.load_bank(bank)
-    spec = session_spec(choices, seed)
+    spec = session_spec(choices, seed=seed)
     with working("replay") as report:
-        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts, jq=jq)
+        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         options.write_table(result.asked, output, result.asked.write_csv)

@@ -126,8 +126,7 @@ def select_command(
             own["excluded"] = () if exclude is None else listed_ids(exclude)
             own["included"] = () if must_include is None else ids_of_file(must_include)
             chosen = ib.select(loaded, int(n_items or 0), **own, rng=seed, progress=report)
-    if chosen.explanation:
-        note(f"Chosen by {visible(chosen.explanation)}")
+    note(visible(_in_a_sentence(chosen, loaded.n_total)))
     text = None
     if ids is not None:
         from itembank.harnesses.id_forms import id_text
@@ -135,15 +134,22 @@ def select_command(
         text = id_text(ids, chosen.item_ids, loaded.responses.items)
     if output is not None:
         chosen.save(output)
-        note(f"{chosen.n_items} of {loaded.n_total} items by {chosen.method} written to {output}.")
+        note(f"Written to {output}.")
         _say_next(chosen, bank, output)
     if text is not None:
         print_exactly(text)
     elif out.is_json:
         print_object(with_digest(chosen.to_dict()), "selection")
     elif output is None or out.is_csv:
-        title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
+        title = f"{chosen.n_items} of {loaded.n_total} items"
         out.rows(chosen.to_dict()["items"], "selection", title=title, is_read_back=True)
+
+
+def _in_a_sentence(selection: "ib.Selection", n_total: int) -> str:
+    """Say how many items were chosen, how, and what they are good for."""
+    how, _, what = (selection.explanation or f"{selection.method}. ").partition(". ")
+    words = f"Chose {selection.n_items} of {n_total} items"
+    return f"{words} ({how}). {what}".strip() if how == selection.method else f"{words}: {selection.explanation}"
 
 
 def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":

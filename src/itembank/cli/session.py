@@ -18,7 +18,6 @@ from itembank.cli.session_options import (
     Limits,
     NewUnits,
     Session,
-    Wait,
     amounts,
     budget_of,
     exit_if_imprecise,
@@ -91,14 +90,14 @@ def start(
       [constraints]
       at_least = {math = 3, law = 3}
     """
-    spec = session_spec(choices, seed)
+    spec = session_spec(choices, seed=seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with working("session start") as report:
         loaded = ib.load_bank(bank)
         note_published(loaded, spec)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
             note_predicted(loaded, session)
-    note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
+    note(f"The session of {visible(model_id)} over {loaded.n_items} items is in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {output}")
 
@@ -112,7 +111,6 @@ def ask(
         bool, option("Leave out items that are asked and not answered yet: another worker has them.", "--new")
     ],
     bank: options.BankOfJournal,
-    wait: Wait,
     output_format: Annotated[
         str, option("One JSON object; the ids, one a line; or a table.", "--format", type=("json", "ids", "table"))
     ] = "json",
@@ -129,7 +127,7 @@ def ask(
     """
     with (
         working("session ask") as report,
-        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report) as session,
     ):
         items, is_new = next_items(session, n_items, only_new=only_new)
     rows = item_rows(session, items, is_new=is_new)
@@ -161,7 +159,6 @@ def tell(
     again: Annotated[bool, "With --failed: the item may be asked again."],
     reason: Annotated[str, "With --failed: why, for people."] = "",
     bank: options.BankOfJournal,
-    wait: Wait,
     output_format: Annotated[
         str, option("How to print the state of the session.", "--format", type=("json", "table"))
     ] = "json",
@@ -193,7 +190,7 @@ def tell(
         answers = (_answer(item, given),)
     with (
         working("session tell") as report,
-        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report) as session,
     ):
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **session_facts(session)}

@@ -52,7 +52,6 @@ _PRECISION: Choices = {
         metavar="[SCORE=]W",
         multiple=True,
     ),
-    "level": options.Level,
 }
 _QUESTION: Choices = {
     "threshold": option("Is the target above T? Stop when sure.", metavar="T", of=Decision),
@@ -64,30 +63,31 @@ Session: TypeAlias = Annotated[
     Choices, {"Choosing items": _ITEMS, "Limits": _LIMITS, "When to stop": {**_PRECISION, **_QUESTION}}
 ]
 """How items are asked and when to stop."""
-ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION, **_QUESTION}}]
-RunSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION}}]
-"""Of a session that is begun and run at once: questions are in the file of `--session`."""
+_FEWER: Choices = {name: _ITEMS[name] for name in ("session_file", "criterion", "cost")}
+ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_FEWER, **_LIMITS, **_PRECISION}}]
+RunSession: TypeAlias = Annotated[
+    Choices,
+    {
+        SESSION: {
+            **{name: _ITEMS[name] for name in ("session_file", "criterion", "errors")},
+            **_LIMITS,
+            **_PRECISION,
+        }
+    },
+]
+"""Of a session that is begun and run at once: all else is in the file of `--session`."""
 
 Journal: TypeAlias = Annotated[Path, argument(type=options.FILE)]
 WAIT = 60.0
 """Seconds to wait for another command that has the journal open."""
-Wait: TypeAlias = Annotated[
-    float,
-    option(
-        "How long to wait for another command that has the journal open.",
-        metavar="SECONDS",
-        type=click.FloatRange(min=0.0),
-        default=WAIT,
-    ),
-]
 NewUnits: TypeAlias = Annotated[bool, "Accept costs in units that are neither usual nor in the bank."]
 
 
-def session_spec(choices: Mapping[str, Any], seed: int) -> "ib.SessionSpec":
-    """Make the spec of `Session` and `--seed`: that of the file, changed by what options say."""
+def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
+    """Make the spec of `Session` and more options, such as `--seed`: that of the file, changed by what options say."""
     from itembank.sessions.session_spec import read_session_fields
 
-    given = typed({**choices, "seed": seed})
+    given = typed({**choices, **more})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
     found |= {name: given[name] for name in ("criterion", "target", "seed", "errors") if name in given}
@@ -165,7 +165,7 @@ def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
     stopping: Stopping = found.get("stopping", Stopping())
     target = found.get("target", OVERALL)
     score = target if isinstance(target, str) else CUSTOM
-    changed: dict[str, Any] = {"level": given["level"]} if "level" in given else {}
+    changed: dict[str, Any] = {}
     if "half_width" in given:
         changed["half_width"] = amounts("--half-width", given["half_width"], unnamed=score)
     question: dict[str, Any] = {name: given.get(name) for name in ("threshold", "model")}

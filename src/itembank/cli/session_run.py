@@ -61,7 +61,6 @@ RUNNING: Choices = {
         type=click.IntRange(min=0),
         default=2,
     ),
-    "max_failures": option("Stop after this many failures in a row.", metavar="N", type=options.COUNT, default=10),
     "new_units": NewUnits,
 }
 

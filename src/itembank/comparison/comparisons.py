@@ -18,6 +18,7 @@ from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
+from itembank.tables import decimals_of
 from itembank.tabular import Tabular
 
 
@@ -281,7 +282,8 @@ class Comparison(Tabular):
         if math.isnan(points + low + high):
             return f"{other} and {one}: the difference of their {target} scores is not known"
         is_exact, level = low == high, f"{100 * self.level:g} %"
-        interval = "exactly, in this run" if is_exact else f"{level} interval {low:+.1f} to {high:+.1f}"
+        digits = decimals_of((row["low"], row["high"]))
+        interval = "exactly, in this run" if is_exact else f"{level} interval {low:+.{digits}f} to {high:+.{digits}f}"
         if low <= 0.0 <= high:
             no = "No difference" if is_exact else "No sure difference"
             return f"{no}: {other} less {one} is {points:+.1f} points of the {target} score ({interval})"

@@ -35,7 +35,7 @@ from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.trials import mean_cost
 from itembank.responses.how_read import HowRead
-from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
+from itembank.responses.prompts import DIFFERS, HIGHEST, PROMPT_SETTINGS, settings_by_task, settings_text
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import answer
 from itembank.sessions.asking import Asking
@@ -91,7 +91,10 @@ class HarborRun:
         n_attempts = n_attempts or job.get("n_attempts", 1)
         check_whole("n_attempts", n_attempts, least=1)
         errors = spec.errors or HowRead(bank.responses.items).lost_as
-        spec = replace(spec, format="harbor", repeats="mean", skip_unusable=True, errors=errors)
+        most = {one[HIGHEST] for one in settings_by_task(bank.responses.items).values() if HIGHEST in one} - {DIFFERS}
+        highest = float(most.pop()) if len(most) == 1 else spec.max_response
+        how: dict[str, Any] = {"format": "harbor", "repeats": "mean", "skip_unusable": True}
+        spec = replace(spec, **how, errors=errors, max_response=highest)
         run = cls(bank, job, folder, tuple(arguments), n_attempts, spec)
         if not run._agent or (_values(arguments, MODEL) and not _values(arguments, AGENT)):
             raise ParameterError("arguments of harbor must name an agent beside its model, -- -a NAME -m MODEL.")
@@ -236,12 +239,12 @@ class HarborRun:
         check_same_prompts(matrix.items, items, advice=advice, is_ignored=self.spec.allow_mixed_prompts)
         return matrix
 
-    def estimate(self, selection: Selection, *, model_id: str | None, level: float) -> ScoreEstimates:
+    def estimate(self, selection: Selection, *, model_id: str | None) -> ScoreEstimates:
         """Estimate the scores from the trials of a selection, under another name of the agent if one is given."""
         matrix = only_items(self.read(), selection.whole.item_ids)[0]
         if model_id:
             matrix = matrix.with_tables(models=matrix.models.with_columns(pl.lit(model_id).alias("model_id")))
-        return estimate(self.bank, matrix, selection=selection.whole, level=level)
+        return estimate(self.bank, matrix, selection=selection.whole)
 
     def run_asked(self, session: Asking, batch: int, after_answer: AfterAnswer) -> None:
         """Run what a session or a gate asks, so many items a job, until it asks no more."""

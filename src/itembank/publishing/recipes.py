@@ -55,7 +55,7 @@ class Recipe:
     ----------
     title : str
     source : str or OwnSource
-        The name of a public source (`itembank download --list`), or where the results are.
+        The name of a public source (`itembank download` lists them), or where the results are.
     megabytes : int
         About how much is fetched.
     harnesses : tuple of str

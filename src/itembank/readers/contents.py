@@ -10,7 +10,7 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.responses.labels import first_in_group, first_told
 from itembank.responses.prompts import (
     DIFFERS,
@@ -89,7 +89,7 @@ def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) 
             raise DataError(
                 f"all models of a task must have been asked with the same prompts, and in {len(told)} they differ. "
                 f"{_first_tasks(told)} Give the logs of one kind alone, or leave the tasks out "
-                f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
+                f"({how(exclude_tasks=['NAME'])}). {how_to_mix()}"
             )
         versions = {task: {run.settings.get(VERSION) for run in group} - {None} for task, group in by_task.items()}
         told = [

@@ -15,7 +15,7 @@ from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, r
 from itembank.readers.inspect_samples import Sample, choose_scorer, score_value
 from itembank.readers.json_files import Record
 from itembank.readers.logged import LogKind, rows_of_runs, rows_together
-from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
 from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened
 from itembank.readers.rows import ResponseRows
 from itembank.readers.runs import renamed, wanted
@@ -111,7 +111,7 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     metrics: list[str] = []
     unscored = [task for task, found in names.items() if not found]
     ended = {run.task: f"{run.path.name} has {run.ended}" for run in runs if run.task in unscored and run.ended}
-    out = f"or leave the tasks out ({remedy('exclude_tasks=...', '--exclude-task')})."
+    out = f"or leave the tasks out ({how(exclude_tasks=['NAME'])})."
     if ended:
         refused.append(
             f"a task must have scored samples, got {len(ended)} tasks whose samples ended before: {shown([*ended])}. "

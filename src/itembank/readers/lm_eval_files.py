@@ -11,7 +11,7 @@ from itembank.files.documents import read_json
 from itembank.progress import silent
 from itembank.readers.collecting import collect
 from itembank.readers.json_files import Record, first_record, listed, mapping
-from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
+from itembank.readers.reading_specs import ReadingSpec, how, how_to_name_model
 from itembank.readers.refusals import refuse
 from itembank.readers.runs import Run, RunKey, SampleFile, renamed, wanted
 from itembank.readers.sources import SOURCES, source_of_name
@@ -146,8 +146,7 @@ def _task_of_renamed(path: Path, run: Run) -> str:
     name = LINES.sub("", path.name)
     if name in {*run.n_items, *run.filters, *run.higher_is_better}:
         return name
-    by_name = remedy("scenario='...'", "--scenario NAME")
-    leave_out = remedy("exclude_files=...", "--exclude-file")
+    by_name, leave_out = how(scenario="NAME"), how(exclude_files=[path.name])
     raise DataError(
         f"{path}: the name of a samples file must name the task, as samples_<task>_<date>.jsonl does, or be a task of "
         f"the results file beside it. Keep the name lm_eval gave it, say the task ({by_name}), or leave it out "

@@ -249,7 +249,7 @@ def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
 def _prefixed(items: pl.Series, scenario: pl.Series | None, spec: ReadingSpec) -> pl.Series:
     """Items named 'scenario/item_id'."""
     if scenario is None and spec.scenario is None:
-        raise DataError("prefix_scenario needs a column scenario, or scenario='...' (--scenario).")
+        raise DataError("prefix_scenario needs a column scenario, or scenario='...'.")
     default = spec.scenario or ""
     before = pl.lit(default) if scenario is None else scenario.cast(pl.String).fill_null(default)
     joined = pl.concat_str(before, items.cast(pl.String), separator="/")

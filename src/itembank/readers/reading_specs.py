@@ -1,5 +1,6 @@
 """`ReadingSpec`: how per-item results are to be understood."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -242,26 +243,26 @@ def choices_for(task: str, choices: Sequence[str]) -> list[str]:
     return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
 
 
-OPTIONS = {
-    "columns": "--column",
-    "drop_columns": "--drop-column",
-    "missing_values": "--missing",
-    "filter_name": "--filter",
-    "exclude_tasks": "--exclude-task",
-}
+OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "missing_values": "--missing"}
 """Options of the command line that are not called as the field of `ReadingSpec` that they set."""
+IN_FILE = ("exclude_tasks", "exclude_files", "skip_unusable", "filter_name", "scenario")
+"""Fields without an option."""
 
 
 def _options(choices: Mapping[str, Any]) -> str:
-    """Write choices of a `ReadingSpec` as options of the command line."""
-    words = []
+    """Write choices of a `ReadingSpec` as options of the command line, and as fields of the file of `--spec`."""
+    words, in_file = [], []
     for name, value in choices.items():
+        if name in IN_FILE:
+            in_file += [f"{name} = {json.dumps(value, ensure_ascii=False)}"] if value else []
+            continue
         several = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
         several = several if isinstance(several, list | tuple) else [several]
         given = (f"{one:g}" if isinstance(one, float) else str(one) for one in several)
         option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
         words += [option] if value is True else [f"{option} {shlex.quote(one)}" for one in given]
-    return " ".join(words)
+    fields_of_file = [f"{', '.join(in_file)} in the file of --spec"] if in_file else []
+    return ", and ".join([*filter(None, [" ".join(words)]), *fields_of_file])
 
 
 def how(**choices: Any) -> str:

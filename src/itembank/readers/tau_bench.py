@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from itembank.errors import DataError, remedy
+from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out
 from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
-from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
+from itembank.readers.reading_specs import ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import ResponseRows
 from itembank.readers.trials import Agent, Trial, item_of, reward_of, rows_of_agents, rows_of_trials
 
@@ -60,7 +60,7 @@ def _rows(path: Path, spec: ReadingSpec) -> tuple[Agent, ResponseRows]:
         if domain is None:
             raise DataError(
                 f"{path}: the domain is unknown, for no conversation begins with its policy. Name it: "
-                f"{remedy('scenario=...', '--scenario airline or retail')}."
+                f"{how(scenario='airline')}, or retail."
             )
         trials = [_trial(one, domain) for one in results]
     arguments = None if "temperature" not in name else f"temperature={name['temperature']}"

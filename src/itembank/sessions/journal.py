@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from itembank.errors import DataError, DataWarning, IntegrityError, JournalError, warn
+from itembank.errors import DataError, DataWarning, IntegrityError, JournalError, remedy, warn
 from itembank.files.atomic import SUFFIX, ordinary_mode, sweep
 from itembank.files.documents import JOURNAL, MOST_BYTES, regular_size
 
@@ -340,7 +340,7 @@ def _lock(handle: int, path: Path, wait: float) -> None:
             if time.monotonic() >= until:
                 raise JournalError(
                     f"another process has {path} open, and only one at a time may write to it. "
-                    "Let it end, or wait for it (wait=, --wait)."
+                    f"{remedy('Let it end, or wait for it (wait=)', 'Let it end, and try again')}."
                 ) from error
             time.sleep(0.05)
         else:

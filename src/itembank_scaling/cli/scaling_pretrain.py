@@ -12,7 +12,6 @@ from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
 from itembank.cli.render import TABLE, Printer, note, print_object, working
 from itembank.cli.signatures import Choices, option, verb
-from itembank.errors import shown
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
@@ -42,8 +41,6 @@ _LAWS: Choices = {
         multiple=True,
         default=(AUTO,),
     ),
-    "n_items": option("Use only N items of each scenario.", "-n", "--n-items", metavar="N", of=PretrainingSettings),
-    "level": options.Level,
 }
 
 
@@ -57,21 +54,16 @@ def pretrain_command(
     loss: Annotated[
         Path | None, option("For two-step: table of model_id, item_id and loss or bits_per_byte.", type=options.FILE)
     ],
-    recipe_column: Annotated[
-        str | None, "Column of the model table that names recipes.  [default: recipe, mixture, family]"
-    ],
     drop_unknown: Annotated[bool, "Leave out models of unknown compute."],
     show: Annotated[str, option("One law and the comparison of laws, all laws, or one table.", type=PARTS)] = "summary",
     spec_file: Annotated[
         Path | None,
-        options.spec_file("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law"),
+        options.spec_file("PretrainingSettings", "n_items, level, n_checked, and the choices of each law"),
     ],
     choices: Annotated[Choices, {"Laws": _LAWS}],
     figure: Annotated[Path | None, options.figure(heading="Figure")],
     kind: Annotated[str, option("What to draw.", type=KINDS, heading="Figure")] = "scores",
-    recipe: Annotated[str | None, option("Recipe in colour.  [default: the best, or the first]", heading="Figure")],
     report: options.Report,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
@@ -83,7 +75,7 @@ def pretrain_command(
 
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
-      itembank scaling pretrain responses.parquet --bank bank -n 50
+      itembank scaling pretrain responses.parquet --bank bank
       itembank scaling pretrain responses.parquet --spec published.toml
 
     with published.toml, for example the law as it was published:
@@ -97,8 +89,7 @@ def pretrain_command(
     """
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
-        (("kind", "recipe"), figure is not None, "--figure FILE"),
-        ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
+        ("kind", figure is not None, "--figure FILE"),
         ("loss", "two-step" in settings.names, "--law two-step"),
         ("bank", "irsl" in settings.names, "--law irsl"),
     )
@@ -119,13 +110,7 @@ def pretrain_command(
             raise click.UsageError(
                 "the training compute of the models is not known: give a table of it to itembank import --models FILE."
             )
-        compute = itembank_scaling.training_compute(
-            matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
-        )
-        if recipe is not None and recipe not in compute.recipes:
-            raise click.UsageError(
-                f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
-            )
+        compute = itembank_scaling.training_compute(matrix.models, matrix.model_ids, drop_unknown=drop_unknown)
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         law = itembank_scaling.pretraining_law(
             matrix,
@@ -134,12 +119,11 @@ def pretrain_command(
             bank=None if bank is None else ib.load_bank(bank),
             loss=_losses(loss, matrix, builtin),
             settings=settings,
-            rng=seed,
             progress=said,
         )
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
-            write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
+            write_figure(_chart(law, kind, shown_law), figure)
     for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
         if text:
             note(f"Note: {text}")
@@ -170,17 +154,17 @@ def _losses(path: Path | None, matrix: "ib.ResponseMatrix", builtin: str | None)
     return itembank_scaling.builtin_bits_per_byte() if (builtin or "").partition(":")[0] == "bytelms" else None
 
 
-def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
+def _chart(law: "PretrainingLaw", kind: str, shown_law: str) -> "Chart":
     """Draw what was asked for."""
     from itembank_scaling.pages import pretraining_charts as charts
 
     if kind == "laws":
-        return charts.laws_chart(law, recipe)
+        return charts.laws_chart(law)
     if kind == "abilities":
-        return charts.ability_chart(law, recipe=recipe)
+        return charts.ability_chart(law)
     if kind == "decisions":
         return charts.decision_chart(_decisions(law))
-    return charts.forecast_chart(law, shown_law, recipe=recipe)
+    return charts.forecast_chart(law, shown_law)
 
 
 def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":

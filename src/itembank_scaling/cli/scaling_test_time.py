@@ -8,15 +8,14 @@ import click
 
 import itembank as ib
 import itembank_scaling
-from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli import options
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
+from itembank.cli.options import file_choices, report_result, typed, write_figure
 from itembank.cli.render import Printer, note, print_object, working
 from itembank.cli.signatures import Choices, WholeNumbers, option, verb
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
-from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
-from itembank_scaling.pretraining.law_specs import ItemResponseLaw
+from itembank_scaling.pass_at_k.specs import METHODS, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank_scaling.pass_at_k.results import PassAtKLaw
@@ -27,7 +26,6 @@ PARTS = ("curves", "errors", "tail")
 
 _OPTIONS: Choices = {
     "bank": Bank,
-    "item_model": option("Without a bank: the item model.", of=ItemResponseLaw),
     "models": option("Report this model only. Repeatable.", "--model", metavar="MODEL_ID", multiple=True),
     "k": option(
         "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", type=WholeNumbers()
@@ -36,8 +34,7 @@ _OPTIONS: Choices = {
     "budget": option(
         "Use only N samples of each item, drawn at random, and compare with all.", metavar="N", of=PassAtKSpec
     ),
-    "level": options.Level,
-    "spec_file": options.spec_file("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
+    "spec_file": options.spec_file("PassAtKSpec", "item_model, level, minimum_pass_rate or interval"),
 }
 
 
@@ -52,7 +49,6 @@ def test_time_command(
     ],
     figure: options.Figure,
     report: options.Report,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
@@ -66,25 +62,19 @@ def test_time_command(
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --show tail
     """
-    methods = set(choices["methods"] or METHODS)
-    refuse_unused(
-        ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),
-        ("item_model", not methods.isdisjoint(NEED_ITEM_MODEL), "--method irsl or --method irsl-plug-in"),
-        ("level", "irsl" in methods, "--method irsl"),
-    )
     if show == "errors" and choices["budget"] is None:
         raise click.UsageError("--show errors needs --budget.")
     names = {one.name for one in fields(PassAtKSpec)}
     given = {name: value for name, value in typed(choices).items() if name in names}
-    item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
-    spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
+    in_file = file_choices(choices["spec_file"], PassAtKSpec, {"item_model": (CALIBRATIONS, "name")})
+    spec = PassAtKSpec(**{**in_file, **given})
     with working("test-time") as said:
         matrix = read_responses_or_builtin(responses, builtin)
         bank = None if choices["bank"] is None else ib.load_bank(choices["bank"])
         if bank is not None:
             note_known_models(bank, matrix.model_ids)
         models = choices["models"] or None
-        law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+        law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, progress=said)
         if figure is not None:
             from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart
 

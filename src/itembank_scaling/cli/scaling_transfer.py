@@ -1,5 +1,6 @@
 """`itembank scaling transfer`: what some items say about others, and whether they say anything."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +46,6 @@ _SPEC: Choices = {
         default="1",
         show_default=True,
     ),
-    "level": options.Level,
 }
 
 
@@ -65,10 +65,6 @@ def transfer_command(
             "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
             type=options.BankPath(),
         ),
-    ],
-    calibration_models: Annotated[
-        tuple[str, ...],
-        option("Calibrate on these models, predict all others. Repeatable.", "--calibration-model", metavar="MODEL_ID"),
     ],
     group: Annotated[
         str | None,
@@ -91,7 +87,6 @@ def transfer_command(
         ),
     ] = "methods",
     figure: options.Figure,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
@@ -112,30 +107,27 @@ def transfer_command(
     """
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
-    if bank is not None and calibration_models:
-        raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
         (
-            ("bank", "calibration_models", "spec_file", "methods", "k"),
+            ("bank", "spec_file", "methods", "k"),
             is_transfer,
             "a transfer, not with --show validity",
         ),
         (("source", "target"), is_transfer or has_pair, "--show validity with a --figure of --source and --target"),
     )
-    how: dict[str, Any] = {"rng": seed}
+    how: dict[str, Any] = {}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
         if not is_transfer:
-            how["level"] = choices["level"]
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, how, figure, out)
             return
         in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
         how |= {
             "spec": TransferSpec(**{**in_file, **typed(choices)}),
-            "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
+            "calibration": None if bank is None else ib.load_bank(bank),
         }
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**how, "progress": said})
@@ -174,7 +166,10 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
         about = {name: value for name, value in found[0].to_dict().items() if name != "notes"}  # said as warnings
-        out.record(about, show, rows, "transfer", title="Transfer", least=LEAST[show])
+        error = found[0].method_rows()[0]["error"]
+        how_well = "" if math.isnan(error) else f", with a mean error of {100.0 * error:.1f} points"
+        title = f"{about['source']} predicts {about['target']}{how_well}"
+        out.record(about, show, rows, "transfer", title=title, least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -182,7 +177,9 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        out.rows(rows, "transfers", title="Easy to hard", least=LEAST[show])
+        out.rows(
+            rows, "transfers", title=f"Easy items predict the hard ones in {len(found)} scenarios", least=LEAST[show]
+        )
 
 
 def _show_validity(
@@ -199,12 +196,13 @@ def _show_validity(
         found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
+    values = [row["correlation"] for row in found.rows()]
     out.record(
         found.to_dict(),
         "pairs",
         found.rows(),
         "validity",
-        title="Convergent validity",
+        title=f"Abilities correlate by {min(values):.2f} to {max(values):.2f} in {len(values)} pairs of scenarios",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 

@@ -82,7 +82,7 @@ def training_runs(compute: TrainingCompute, largest_flops: float | None, fewest_
     limit = "" if largest_flops is None else f" of at most {largest_flops:.3g} FLOP"
     unnamed = "" if compute.recipe is not None else (
         "The table of models has no column recipe, mixture or family, so all models count as one recipe; "
-        f"{remedy('recipe_column', '--recipe-column')} names another column."
+        f"{remedy('recipe_column names another column', 'give it one of them by itembank import --models')}."
     )  # fmt: skip
     if len(lacking) == len(recipes):
         raise DataError(

@@ -110,8 +110,8 @@ def folds(
     n_groups = int(index.max()) + 1
     if n_groups < 2:
         raise DataError(
-            f"cross-validation needs two groups of models or more, got {n_groups}. Name other groups (--clusters), the "
-            "past models (--calibration-model), or a bank (--bank)."
+            f"cross-validation needs two groups of models or more, got {n_groups}. Name other groups (--clusters), "
+            "or give a bank of past models (--bank)."
         )
     for split in splits_of(random_folds(n_groups, min(n_folds, n_groups), rng)[index]):
         yield _part(responses, split.train, split.test, groups)

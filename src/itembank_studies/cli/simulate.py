@@ -18,7 +18,6 @@ _SHAPE: Choices = {
     "n_dims": option("Specific abilities beside the general one.", metavar="N", of=SimulationSpec),
     "guessing": option("Chance of guessing an item right.", of=SimulationSpec),
     "missing": option("Share of responses that are missing.", of=SimulationSpec),
-    "has_costs": option("Give each response its tokens.", "--costs/--no-costs", of=SimulationSpec, show_default=True),
 }
 
 
@@ -36,7 +35,7 @@ def simulate_command(
 
       itembank simulate -o responses.parquet
       itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
-      itembank simulate -o gaps.parquet --missing 0.3 --no-costs
+      itembank simulate -o gaps.parquet --missing 0.3
 
     The item model is nested: one general ability that every item needs, and specific ones that tasks need more or less.
     By default the data have the shape of a published collection of 65 models, 163 tasks and 109,564 items, whose tasks

@@ -60,7 +60,6 @@ def run(
     study: Annotated[Path, argument(type=options.FILE, metavar="STUDY.toml")],
     output: Annotated[Path, option("Folder of the results.", "-o", "--output", metavar="DIR", type=options.ANY_PATH)],
     jobs: options.Jobs = -1,
-    no_resume: Annotated[bool, "Refuse to continue a study that is at -o."],
 ) -> None:
     """Run a study described by a TOML file: one of whole scores, or one of prediction (with assessors).
 
@@ -80,7 +79,7 @@ def run(
     with warnings_as_notes():
         spec = load(study)
         with progress(f"study {spec.name}") as report:
-            result = run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+            result = run_spec(spec, output, n_jobs=jobs, progress=report)
     if of_prediction:
         note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
     else:
@@ -97,9 +96,6 @@ _OF_COMPARISONS: Choices = {
         multiple=True,
     ),
     "target": option("The score that is estimated.", default="overall"),
-    "splits": option("Only these splits. Repeatable.", "--split", multiple=True),
-    "selectors": option("Only these selectors. Repeatable.", "--selector", multiple=True),
-    "estimators": option("Only these estimators. Repeatable.", "--estimator", multiple=True),
 }
 _OF_PREDICTIONS: Choices = {
     "n_tasks": option("Numbers of calibration tasks. Repeatable.", "--tasks", type=int, multiple=True),
@@ -123,11 +119,6 @@ _FIGURE: Choices = {
         "Prediction: error by items or cost; differences of two assessors by task or model; "
         "error by the number of abilities.  [default: error; prediction: items]",
         type=(*COMPARISON_KINDS, *PREDICTION_KINDS),
-    ),
-    "size": option(
-        "Spread, tasks, models: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
-        "-n",
-        type=float,
     ),
 }
 
@@ -159,13 +150,13 @@ def table(
       itembank study table study
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt/gp-irt
-      itembank study table study --figure spread.png --kind spread --selector anchor-irt -n 100
+      itembank study table study --figure spread.png --kind spread
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
-      itembank study table prediction --figure tasks.png --kind tasks -n 16
+      itembank study table prediction --figure tasks.png --kind tasks
     """
     from itembank_studies.engine import read_manifest
 
-    refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
+    refuse_unused((("kind", "assessors"), drawn["figure"] is not None, "--figure FILE"))
     if read_manifest(study).kind == "prediction":
         refuse_unused((comparison, False, "a study of whole scores"))
         _prediction_table(study, against, prediction, drawn, out)
@@ -186,9 +177,7 @@ def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: C
     )
     if figure is not None:
         check_kind(kind, PREDICTION_KINDS)
-        refuse_unused(("size", kind not in {"items", "cost", "dims"}, "--kind tasks or models"))
-        budget = None if drawn["size"] is None else int(drawn["size"])
-        plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
+        plot_prediction(study, kind, figure, **which, assessors=asked["assessors"])
     if against is not None:
         print_differences(study, against, **which, out=out)
     else:
@@ -203,11 +192,6 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
     _check_names("--metric", metrics, list(METRICS))
     result = itembank_studies.StudyResult.load(study)
     summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
-    for column in ("split", "selector", "estimator"):
-        names = asked[f"{column}s"]
-        _check_names(f"--{column}", names, summary[column].unique(maintain_order=True).to_list())
-        if names:
-            summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
     result = replace(result, summary=summary, estimates=estimates)
     if drawn["figure"] is not None:
         _draw(result, target, **drawn)
@@ -227,17 +211,13 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
     )
 
 
-def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None, size: float | None) -> None:
+def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None) -> None:
     """Draw a study of whole scores."""
     from itembank_studies.charts.study_charts import study_chart
 
     kind = kind or "error"
     check_kind(kind, COMPARISON_KINDS)
-    refuse_unused(("size", kind == "spread", "--kind spread"))
-    if size is not None and size not in result.estimates["budget"]:
-        sizes = ", ".join(f"{one:g}" for one in result.estimates["budget"].unique().sort())
-        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
-    write_figure(study_chart(result, kind, target=target, size=size), figure)
+    write_figure(study_chart(result, kind, target=target), figure)
 
 
 def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer) -> None:

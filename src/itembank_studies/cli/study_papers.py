@@ -7,12 +7,11 @@ import click
 
 import itembank as ib
 import itembank_studies
-from itembank.calibration.calibration_specs import METHODS
 from itembank.cli import options
 from itembank.cli.new_results import read_results
 from itembank.cli.options import is_bank, refuse_unused, write_figure
 from itembank.cli.render import print_object, warnings_as_notes, working
-from itembank.cli.signatures import MethodName, WholeNumbers, argument, option, verb
+from itembank.cli.signatures import WholeNumbers, argument, option, verb
 
 
 @verb("dimensions")
@@ -29,11 +28,7 @@ def dimensions_command(
             "Eigenvalues of scores on tasks, which this column of the item table names, not of items.", metavar="COLUMN"
         ),
     ] = "",
-    method: Annotated[
-        str, option("How they are calibrated, as for itembank calibrate.", type=MethodName(METHODS))
-    ] = "variational",
     figure: options.Figure,
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Count the abilities that a benchmark measures.
@@ -47,14 +42,14 @@ def dimensions_command(
     """
     with working("study") as report:
         matrix = read_results(responses)
-        found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
+        found = itembank_studies.dimensionality(matrix, candidates=dims, by=by, progress=report)
         _draw("dimensionality_chart", found, figure)
     out.record(
         found.to_dict(),
         "held_out",
         found.rows(),
         "dimensions",
-        title="Dimensions",
+        title=f"Dimensions: {found.n_dims} predict held-out models best, {found.n_dims_parallel} by parallel analysis",
         heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
@@ -64,27 +59,24 @@ def dimensions_command(
 def homogeneity_command(
     *,
     source: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES", type=options.BankPath(file_okay=True))],
-    budget: Annotated[int, option("Number of items to fit a law to.", "-n", "--n-items", type=options.COUNT)] = 50,
     figure: options.Figure,
-    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most eight. Repeatable.", "--scenario")],
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
-    models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
+    models' abilities. Reliability is the share of the variance of ability that 50 items explain, over the middle
     90 % of the models.
 
       itembank study homogeneity bank --figure homogeneity.png
-      itembank study homogeneity responses.parquet -n 100 --format csv
+      itembank study homogeneity responses.parquet --format csv
     """
-    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with working("study") as report:
         past = ib.load_bank(source[0]) if len(source) == 1 and is_bank(source[0]) else read_results(source)
-        found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
-        _draw("homogeneity_chart", found, figure, scenarios=scenarios)
+        found = itembank_studies.homogeneity(past, progress=report)
+        _draw("homogeneity_chart", found, figure)
     rows = found.rows()
+    n_warned = sum(bool(row["warnings"]) for row in rows)
     for row in rows if out.is_table else ():  # a terminal has room for each spread and interval in one cell
         for name in ("difficulty", "discrimination"):
             row[name] = f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
@@ -93,7 +85,7 @@ def homogeneity_command(
         "scenarios",
         rows,
         "homogeneity",
-        title="Homogeneity (spread with its interval; CSV and JSON have more)",
+        title=f"{n_warned} of {len(rows)} scenarios have a warning; spreads have their intervals",
         columns=(
             *("scenario", "n_items", "n_models", "difficulty", "discrimination"),
             *("reliability", "items_for_90", "warnings"),
@@ -111,8 +103,6 @@ def predictions_command(
         option("One row a scenario, or mean responses by predicted value; JSON has both.", type=("scenarios", "bins")),
     ] = "scenarios",
     figure: options.Figure,
-    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most 16. Repeatable.", "--scenario")],
-    seed: options.Seed,
     out: options.Out,
 ) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
@@ -124,10 +114,9 @@ def predictions_command(
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
     """
-    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with working("study") as report:
-        found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
-        _draw("item_predictions_chart", found, figure, scenarios=scenarios)
+        found = itembank_studies.item_predictions(ib.load_bank(bank), progress=report)
+        _draw("item_predictions_chart", found, figure)
     about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bins.to_dicts()}
     if out.is_json:
         print_object({**about, **parts}, "predictions")
@@ -166,7 +155,7 @@ def weights_command(
         print_object({**about, "parts": rows}, "weights")
         return
     if out.is_table:
-        out.rows(about["selections"], "weights", title=f"Items chosen from bank {found.bank}")
+        out.rows(about["selections"], "weights", title="Items chosen")
     least = ("effective_items", "n_items", "n_chosen")
     out.rows(rows, "weights", title="Weights in the overall score", least=least)
 
@@ -181,20 +170,12 @@ def tasks_command(
     cost: Annotated[
         str | None,
         option(
-            "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or "
-            "the only one]",
+            "Also show what tasks cost: tokens, or any cost of the responses. A figure is then of costs beside scores.",
             metavar="NAME",
         ),
     ],
-    level: options.Level,
     show: Annotated[str, option("Which table; JSON has both.", type=("tasks", "correlations"))] = "tasks",
     figure: options.Figure,
-    kind: Annotated[
-        str,
-        option(
-            "--figure: costs and scores side by side, or a heatmap of all correlations.", type=("costs", "correlations")
-        ),
-    ] = "correlations",
     out: options.Out,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
@@ -202,29 +183,28 @@ def tasks_command(
     Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
     the task that is most like it.
 
-      itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
+      itembank study tasks responses.parquet --cost tokens --figure tasks.png
       itembank study tasks responses.parquet --by subscenario --figure alike.png
       itembank study tasks responses.parquet --show correlations --format csv
     """
-    from itembank.bank.costs import unit_unasked
-
     refuse_unused(
-        ("kind", figure is not None, "--figure FILE"),
-        ("level", show == "correlations" or out.is_json or figure is not None, "--show correlations"),
         ("show", not out.is_json, "--format table and csv"),
     )
     with warnings_as_notes():
         matrix = read_results(responses)
-        if kind == "costs" and cost is None:
-            cost = unit_unasked(matrix)
-        found = itembank_studies.task_overview(matrix, by=by, cost=cost, level=level)
-        _draw(f"task_{kind}_chart", found, figure)
+        found = itembank_studies.task_overview(matrix, by=by, cost=cost)
+        _draw("task_correlations_chart" if cost is None else "task_costs_chart", found, figure)
     if out.is_json:
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
         least = ("n_models", "cost_of_task", "spread", "n_items")
-        out.rows(found.rows(), "tasks", title="Tasks", least=least)
+        out.rows(
+            found.rows(),
+            "tasks",
+            title=f"{len(found.rows())} tasks, each with the one that orders models most like it",
+            least=least,
+        )
     else:
         out.rows(found.pairs(), "tasks", title="Correlations of scores", least=("n_models",))
 

@@ -178,7 +178,6 @@ def plot_prediction(
     sets: tuple[str, ...],
     n_tasks: tuple[int, ...],
     assessors: tuple[str, ...],
-    budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
     from itembank_studies.charts.prediction_charts import prediction_chart
@@ -188,5 +187,5 @@ def plot_prediction(
     for name, values in given.items():
         if kind in {"tasks", "models"} and len(values) > 1:
             raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
-    chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
+    chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors)
     write_figure(chart, output)

@@ -69,6 +69,7 @@ def world(tmp_path_factory, few_folds, remembered):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(itembank, "load_builtin", few)  # before what it is looked up in, else this would be kept
         patch.setattr(builtin, "load_builtin", few)
+        patch.setattr("itembank.cli.quickstart.N_ITEMS", 16)
         patch.setattr(blocks, "save_picture", written_plainly)
         patch.setattr(descendants, "now", lambda: "2026-01-01T00:00:00Z")
         patch.setattr(journal, "_now", lambda: "2026-01-01T00:00:00Z")  # the time of day is no effect

@@ -43,13 +43,11 @@ MISUSED = {
         "--repeats median": "median",
         "--as sheet": "sheet",
         "--as lm-evals": "Did you mean 'lm-eval'?",
-        "--filter a": "--filter goes with logs of lm-evaluation-harness",
         "--max-response 0": "max_response must be a finite number > 0",
         "--where judge": "--where: must be COLUMN=VALUE, got 'judge'",
     },
     "download": {
-        "": "needs a NAME",
-        "bfcl": "-o/--output",
+        "bfcl": "-o FILE.parquet",
         "bfc --from . -o out/r.parquet": "Did you mean 'bfcl'?",
         "bfcl --from . --model m -o out/r.parquet": "--model goes with results that are fetched, not with --from",
     },
@@ -60,7 +58,6 @@ MISUSED = {
         "--dims 3 --method mml": "fits one ability",
         "--dims 1 --item-model nested": "n_dims of 2 or more",
         "--method mml --item-model nested": "The variational method has it",
-        "--seed -1": "seed",
         "--items items.csv --parameters": "has no past models. Leave RESPONSES out",
     },
     "calibrate -o out/bank": {
@@ -99,13 +96,11 @@ MISUSED = {
         "--only fit --since 2025-01-01": "--since",
         "--only drift --reference ids.txt": "--reference",
         "--only fit -n 12": "-n",
-        "--seed 3": "--seed goes with models that ran everything",
     },
     "compare bank-20 some.parquet": {
         "--model new/a --model new/a": "named once",
         "--model new/a": "at least two",
         "--level 0": "level",
-        "--power 1": "power",
         "--target history": "history",
         "--method magic": "magic",
     },
@@ -158,7 +153,6 @@ MISUSED = {
         "-- --model hf": "--model-id NAME",
         f"{_MODEL} --limit 5": "--limit must be left out after the two dashes (--): the items come from the bank.",
     },
-    "quickstart -o out": {"-n 0": "-n", "--seed x": "--seed", "-n 9999": "n_items must be from 16"},
     "simulate": {
         "-o out/r.csv": "must end in .parquet",
         "-o out/r.parquet --n-items 3 --n-tasks 4": "n_items must be at least n_tasks = 4, got 3",
@@ -166,7 +160,6 @@ MISUSED = {
     },
     "scaling test-time samples.parquet": {
         "--show errors": "needs --budget",
-        "--method unbiased --level 0.9": "--level goes with --method irsl",
         "--k 1,2.5": "whole numbers",
         "--k ten": "whole numbers",
         "--k 0": "k must be",
@@ -179,17 +172,13 @@ MISUSED = {
         "--source s0 --k 1,x": "whole numbers",
         "--source s0 --k 1,5": "without repeated samples",
         "--source s0 --figure out/figure.doc": "must end in",
-        "--show validity --level 1": "level must be between 0 and 1",
         "--show validity --source s0": "--source goes with",
     },
     "study dimensions past.parquet": {
         "--dims 1,two": "whole numbers",
         "--dims 0": "at least 1",
         "--figure out/dimensions.doc": "must end in",
-        "--method guess": "'guess' is not one of",
     },
-    "study predictions bank": {"--scenario law": "--scenario goes with --figure FILE"},
-    "study homogeneity past.parquet": {"--scenario s9 --figure out/homogeneity.png": "got s9"},
 }
 """Exit code 2: what is asked for cannot be. Commands with what follows them, and words of the message."""
 

@@ -131,11 +131,12 @@ def test_status_changes_nothing_and_shows_costs_and_scores(run, journal):
         assert text in outcome.out
 
 
-def test_status_works_while_the_session_is_open_and_telling_does_not(run, journal):
+def test_status_works_while_the_session_is_open_and_telling_does_not(run, journal, monkeypatch):
+    monkeypatch.setattr("itembank.cli.session.WAIT", 0.0)
     with Journal.open(journal):
         run.ok("session", "status", journal)
         for arguments in (("ask", journal), ("tell", journal, "math/0", "--response", 1)):
-            outcome = run("session", *arguments, "--wait", 0)
+            outcome = run("session", *arguments)
             assert (outcome.code, outcome.out) == (1, "")
             assert "another process" in outcome.err
 

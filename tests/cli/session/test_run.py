@@ -73,7 +73,7 @@ def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fold
 
 def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journal):
     command = """echo '{"response": 1, "costs": {"tokens": 1e308}}'"""
-    outcome = run("session", "run", journal, "--command", command, "--shell", "--jobs", 1, "--max-failures", 2)
+    outcome = run("session", "run", journal, "--command", command, "--shell", "--jobs", 1)
     assert outcome.code == 1
     assert "a cost must be a number from 0 to 1e+15, got 1e+308 tokens" in outcome.err
     assert (read_session(journal).n_items, read_session(journal).costs) == (0, {})

@@ -21,6 +21,7 @@ budget = {n_items = 3, costs = {output_tokens = 9}}
 ability_error = 0.2
 half_width = 0.5
 min_items = 4
+level = 0.8
 [stopping.decision]
 target = "math"
 model = "org/model-3"
@@ -38,7 +39,7 @@ def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tm
         *session_file(tmp_path, WHOLE),
         *("--cost", "output_tokens", "--target", "math", "--seed", 5),
         *("--max-items", 40, "--max-cost", "output_tokens=5000"),
-        *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6, "--level", 0.8),
+        *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6),
     )
     run.ok("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
     assert settings_of(tmp_path / "j") == SessionSpec(

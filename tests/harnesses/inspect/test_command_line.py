@@ -105,7 +105,7 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
     with held(place / "run"):  # as an Inspect does whose itembank was killed
         refused = called(environment, place, *words, "--", *MODEL)
     assert (refused.returncode, "another run goes on in this folder" in refused.stderr) == (1, True)
-    other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
+    other = called(environment, place, *words, "--criterion", "drawn", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr
 

@@ -15,7 +15,7 @@ from tests.cli.contract.cases.reading import (
     none_lost,
 )
 
-_SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec", "--seed"),)
+_SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec"),)
 
 
 def _calibrate(words, *, about=_SPEC, **more):
@@ -58,7 +58,7 @@ _CALIBRATE = Case(
         ),
     },
     values={
-        **COMMON,
+        "--format": "--format json",
         **options(
             "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
             "--within custom --across items --spec guessing.toml --folds --force --parameters --benchmark lb"
@@ -132,7 +132,7 @@ _CHECK = Case(
         "selection": Mode(
             "bank whole.csv --only accuracy --selection selection.json --format csv",
             codes=(0, 3),
-            about=("--selection", "--n-items", "--seed"),
+            about=("--selection", "--n-items"),
         ),
         "fit": Mode(
             "bank past.csv --only fit --format json",
@@ -146,7 +146,7 @@ _CHECK = Case(
         "items of a bank": Mode("bank -o out/audit.csv --format json"),
     },
     values={
-        **COMMON,
+        "--format": "--format json",
         **MATCH,
         **options(
             "--n-items 12 --selection random.json --ignore-unknown --only drift --group public=selection.json "
@@ -161,7 +161,6 @@ _CHECK = Case(
         },
         **{(mode, "--format"): "it is JSON already" for mode in ("items", "items of a bank")},
     },
-    nowhere={"--seed": "the chosen items are v-optimal, which leaves nothing to chance"},
     never={
         **PAGES,
         **MATCHED,
@@ -188,7 +187,6 @@ _ESTIMATE = Case(
         ),
         "stacked": Mode("bank one.csv --selection selection.json --format csv", about=("--parent",)),
         "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
-        "many": Mode("bank past.csv --method p-irt --interval model-based", about=("--wide",)),
         "unknown items": Mode(
             "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
         ),
@@ -201,7 +199,7 @@ _ESTIMATE = Case(
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
             "--estimand repeated --level 0.8 --target quiz@1 "
-            "--parent auto --report out/page.html --wide"
+            "--parent auto --report out/page.html"
         ),
     },
     no_effect={
@@ -216,7 +214,7 @@ _ESTIMATE = Case(
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )
-_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking")
+_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--target", "--ranking")
 _OF_THIS_RUN = {"--estimand": "--estimand run"}
 _COMPARE = Case(
     modes={
@@ -244,8 +242,8 @@ _COMPARE = Case(
         **ERRORS,
         "--format": COMMON["--format"],
         **options(
-            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand questions --power "
-            "0.6 --target math --ranking --report out/page.html"
+            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand questions "
+            "--target math --ranking --report out/page.html"
         ),
         "--model": "--model m3 --model m0",
     },
@@ -279,7 +277,7 @@ _PLAN = Case(
     },
 )
 
-_ABOUT_PAGES = ("--output", "--title", "--bank")
+_ABOUT_PAGES = ("--output", "--bank")
 _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
@@ -287,7 +285,7 @@ _REPORT = Case(
             "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
         ),
     },
-    values=options("--output out/other.html --title Other --bank bank"),
+    values=options("--output out/other.html --bank bank"),
     nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
 )
 CASES = {

@@ -30,7 +30,7 @@ CASES = {
         values=ERRORS
         | options(
             "--max-lost 0.01 --bank bank --selection selection.json --margin 0.01 --tolerance 0.01 --false-alarm 0.2 "
-            "--miss 0.2 --both-sides --estimand run --cluster scenario --level 0.8 --self-test --repeats --match hash "
+            "--miss 0.2 --both-sides --estimand run --cluster scenario --self-test --repeats --match hash "
             "--allow-mixed-prompts --jq . --report out/page --junit out/gate.xml --github --format json"
         ),
         never={
@@ -55,7 +55,7 @@ CASES = {
         values=ERRORS
         | options(
             "--max-lost 0.01 --output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 "
-            "--miss 0.2 --both-sides --estimand questions --cluster scenario --level 0.8 --max-items 28 "
+            "--miss 0.2 --both-sides --estimand questions --cluster scenario --max-items 28 "
             "--ids swe-bench --jq . --match hash --seed 1 "
             "--format csv"
         ),
@@ -70,7 +70,7 @@ CASES = {
                 f"'{PROGRAM}' --shell", "--command", "--pattern", "--exit-code", "--logs", "--model-id", "--match"
             ),
             "words": _by_command("'echo 0.25 #1' --pattern [0-9.]+$", "--shell"),
-            "failing": _by_command("false", "--retries", "--max-failures", codes=(5,), hears=True),
+            "failing": _by_command("false", "--retries", codes=(5,), hears=True),
             "slow": _by_command("'sh -c \"sleep 0.4; echo 1\"'", "--timeout"),
             "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units", codes=(5,)),
         },

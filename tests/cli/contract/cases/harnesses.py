@@ -3,17 +3,19 @@
 from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.sessions import SHORT
 
+RUN = ("--session", "--criterion", "--errors", "--max-items", "--max-cost", "--half-width")
+"""Options of a session that is begun and run at once."""
 _NOT_HERE = "it needs lm_eval; tests/harnesses/lm_eval runs it there"
 _RUN = {
-    **SHORT,
+    **{name: SHORT[name] for name in RUN},
     **options(
         "--output out/other --selection selection.json --n-items 4 --adaptive --gate gate --batch 2 --match hash "
-        "--dry-run --ignore-prompts --format json --seed 1 --report out/page --junit out/gate.xml --github"
+        "--dry-run --ignore-prompts --format json --junit out/gate.xml --github"
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
-_RUN_INSPECT = {**_RUN, **options("--scorer match --task-arg size=4")}
-_RUN_HARBOR = {**_RUN, **options("--model-id renamed --attempts 3 --metric tests --max-response 4")}
+_RUN_INSPECT = {**_RUN, **options("--task-arg size=4")}
+_RUN_HARBOR = {**_RUN, **options("--model-id renamed --attempts 3")}
 del _RUN_HARBOR["--match"]
 
 CASES = {

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ALLOWED, MIXED
+from tests.cli.contract.cases.reading import MIXED
 
 _WRITING = options("--output out/other --force --format csv")
 _IDLE = {("new", "--force"): "nothing stands there"}
+_MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 _LOG = (("info out/made --log --format json", ""),)
 
 
@@ -35,19 +36,15 @@ CASES = {
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
     "bank add-items": _with_dry_run(
         "bank late.csv",
-        **ALLOWED,
+        **_MIXED,
         **{"--dry-run": "--dry-run"},
-        **{"--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
+        **{"--status": "--status field-test", "--how": "--how random"},
     ),
     "bank add-models": _writing(
         "bank one.csv",
-        **ALLOWED,
-        **{"--how": "--how random", "--selection": "--selection random.json", "--note": "--note may"},
+        **_MIXED,
+        **{"--how": "--how random", "--selection": "--selection random.json"},
     ),
-    "bank add-scores": _writing(
-        "named-bank models.csv --score size", **{"--score": "--score number", "--note": "--note may"}
-    ),
-    "bank recalibrate": _writing(
-        "bank one.csv --how random", **ALLOWED, **{"--how": "--how fixed", "--note": "--note may"}
-    ),
+    "bank add-scores": _writing("named-bank models.csv --score size", **{"--score": "--score number"}),
+    "bank recalibrate": _writing("bank one.csv --how random", **_MIXED, **{"--how": "--how fixed"}),
 }

@@ -1,7 +1,7 @@
 """Cases of `itembank` itself and of commands that need no bank."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import COMMON, ERRORS, LEFT_OUT, MIXED
+from tests.cli.contract.cases.reading import COMMON, ERRORS, MIXED
 
 _ROOT = Case(
     modes={
@@ -14,7 +14,7 @@ _ROOT = Case(
 )
 
 _PROGRAM = "--jq '.name as $name | .{}[] | {{model_id: $name, item_id: .doc.id, response: .marks.acc}} + .marks'"
-_OF_LOGS = ("--metric", "--filter")
+_OF_LOGS = ("--metric",)
 _OF_ROWS = ("--drop-column", "--where", "--prefix-scenario")
 _OF_TABLES = ("--column", "--true-value", "--max-response", "--missing", *_OF_ROWS)
 _IMPORT = Case(
@@ -27,43 +27,39 @@ _IMPORT = Case(
             ),
         ),
         "lost": Mode("lost.csv -o out/r.parquet", about=("--errors",)),
-        "gaps": Mode("gaps.csv -o out/r.parquet", about=("--scenario",)),
         "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
         "response file": Mode("past.parquet -o out/r.parquet", about=_OF_LOGS),
         "logs": Mode(
             "logs -o out/r.parquet",
-            about=("--task", "--exclude-task", *_OF_LOGS, *_OF_TABLES),
+            about=("--task", *_OF_LOGS, *_OF_TABLES),
             values={"--max-response": "--max-response 2"},
         ),
-        "unscored": Mode("inspect-gaps -o out/r.parquet", about=("--skip-unusable",), codes=(1,)),
         "JSON": Mode(
             f"deep.json -o out/r.parquet {_PROGRAM.format('rows')}",
             about=("--jq", "--column", "--true-value", *_OF_LOGS),
         ),
-        "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format", "--scenario")),
+        "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format")),
     },
     values=ERRORS
     | {"--jq": _PROGRAM.format("more")}
     | options(
-        "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
-        "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
-        "--true-value 0 --column response=other --metric acc_norm --filter strict "
+        "--output out/other.parquet --as wide-items --models models.csv --items items.csv "
+        "--max-response 2 --model-id renamed --repeats mean "
+        "--true-value 0 --column response=other --metric acc_norm "
         "--missing 0 --drop-column output_tokens --where scenario=math --prefix-scenario "
-        "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
+        "--task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
-    never={**LEFT_OUT, "--allow-mixed-prompts": MIXED["--allow-mixed-prompts"]},
+    never={"--allow-mixed-prompts": MIXED["--allow-mixed-prompts"]},
     stops={("long", "--as"): "must hold the responses of a model"},
 )
 _DOWNLOAD = Case(
-    nowhere=dict.fromkeys(
-        ("--model", "--file", "--into"), "tests/readers/public fetches from a server on this machine"
-    ),
+    nowhere=dict.fromkeys(("--model", "--file"), "tests/readers/public fetches from a server on this machine"),
     modes={
         "alpaca": Mode(
             "alpaca-eval --from alpaca -o out/r.parquet",
-            about=("--output", "--models", "--items", "--list", "--format", "--from"),
+            about=("--output", "--items", "--format", "--from"),
         ),
-        "bfcl": Mode("bfcl --from bfcl -o out/r.parquet", about=("--from", "--file", "--model", "--into")),
+        "bfcl": Mode("bfcl --from bfcl -o out/r.parquet", about=("--from", "--file", "--model")),
         "swe-bench": Mode(
             "swebench-verified --from swe --items instances.jsonl -o out/r.parquet",
             about=("--items", "--spec"),
@@ -71,7 +67,7 @@ _DOWNLOAD = Case(
         ),
     },
     values=options(
-        "--output out/other.parquet --items items.csv --models reports.csv --list --from bfcl-more --into out/store "
+        "--output out/other.parquet --items items.csv --from bfcl-more "
         "--model a --file x --spec reading.toml --format json"
     ),
     stops={
@@ -86,27 +82,26 @@ _SIMULATE = Case(
         **options(
             "--output out/other.parquet --n-models 6 --n-items 41 --n-tasks 4 --n-dims 2 --guessing 0.3 --missing 0.2"
         ),
-        "--costs": "--no-costs",
     },
 )
 _DIMENSIONS = Case(
-    modes={"table": Mode("flipped.csv --dims 1 --method map --format csv")},
-    values={**COMMON, **options("--dims 1,2 --method variational --by scenario --figure out/dimensions.png")},
+    modes={"table": Mode("flipped.csv --dims 1 --format csv")},
+    values=options("--dims 1,2 --by scenario --figure out/dimensions.png --format json"),
 )
 _HOMOGENEITY = Case(
     modes={
         "table": Mode("flipped.csv --format csv"),
-        "figure": Mode("past.csv --figure out/h.png", about=("--scenario", "--figure", "--format")),
+        "figure": Mode("past.csv --figure out/h.png", about=("--figure", "--format")),
         "bank": Mode("bank --format csv"),
     },
-    values={**COMMON, **options("--n-items 20 --scenario math --figure out/homogeneity.png")},
+    values=options("--figure out/homogeneity.png --format json"),
 )
 _PREDICTIONS = Case(
     modes={
         "bank": Mode("bank --format csv"),
-        "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
+        "figure": Mode("bank --figure out/p.png", about=("--figure", "--format")),
     },
-    values={**COMMON, **options("--show bins --scenario math --figure out/other.png")},
+    values=options("--show bins --figure out/other.png --format json"),
 )
 _SELECTION = Case(
     modes={"selection": Mode("bank selection.json")}, values=options("--figure out/weights.png --format csv")
@@ -114,17 +109,13 @@ _SELECTION = Case(
 _TASKS = Case(
     modes={
         "tasks": Mode("flipped.csv --format csv"),
-        "correlations": Mode("past.csv --show correlations --format csv", about=("--level",)),
-        "figure": Mode("past.csv --figure out/t.png --format csv", about=("--kind", "--figure", "--level")),
+        "figure": Mode("past.csv --figure out/t.png --format csv", about=("--cost", "--figure")),
     },
-    values={
-        **options("--format json --by item_id --cost tokens --level 0.5 --show correlations --figure out/tasks.png"),
-        "--kind": "--kind costs --cost tokens",
-    },
+    values=options("--format json --by item_id --cost tokens --show correlations --figure out/tasks.png"),
 )
 _QUICKSTART = Case(
-    modes={"language models": Mode("-o out/quickstart -n 16 --format csv")},
-    values={**COMMON, **options("--output out/other --n-items 20")},
+    modes={"language models": Mode("-o out/quickstart --format csv")},
+    values=options("--output out/other --format json"),
 )
 
 

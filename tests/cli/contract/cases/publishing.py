@@ -3,12 +3,10 @@
 from tests.cli.contract.case import Case, Mode, options
 
 _HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
-_OPTIONS_OF_PUSH = (
-    *("--private", "--no-responses", "--license", "--include-column", "--drop-column", "--message", "--format"),
-)
+_OPTIONS_OF_PUSH = (*("--private", "--no-responses", "--license", "--include-column", "--drop-column", "--format"),)
 
 _BUILT = "it writes into the user's folder: tests/cli/test_ready_banks.py sees it at work"
-_OPTIONS_OF_BUILD = ("--from", "--into", "--force", "--format")
+_OPTIONS_OF_BUILD = ("--from", "--force", "--format")
 
 CASES = {
     "bank list": Case(modes={"list": Mode("")}, values=options("--format json")),
@@ -20,9 +18,8 @@ CASES = {
     "export ids": Case(
         modes={
             "printed": Mode("bank --selection selection.json", values={"--selection": "--selection random.json"}),
-            "a file": Mode("bank --selection selection.json -o out/ids.txt", about=("--form", "--output")),
         },
-        values=options("--selection selection.json --form harbor --output out/other.txt"),
+        values=options("--selection selection.json --form harbor"),
     ),
     "publish-tiny": Case(
         modes={
@@ -32,7 +29,7 @@ CASES = {
             ),
         },
         values=options(
-            "--n-items 12 --selection selection.json --output out/other --name other --license mit "
+            "--n-items 12 --selection selection.json --output out/other --license mit "
             "--include-column nothing --drop-column n_options --force --format json"
         ),
         stops={**{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")}},

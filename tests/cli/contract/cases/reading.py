@@ -5,7 +5,6 @@ ALLOWED = {"--allow-mixed-prompts": "--allow-mixed-prompts", "--jq": "--jq ."}
 MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts", **JQ}
 MATCH = {"--match": "--match hash"}
 MATCHED = {"--match": "tests/harnesses find items in logs of tasks that the bank does not know"}
-LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 ONE_ATTEMPT = {
     "--estimand": "a score over repeated runs is refused, which names the option: no model attempted items repeatedly"

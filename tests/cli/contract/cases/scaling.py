@@ -1,8 +1,7 @@
 """Cases of scaling laws."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import COMMON, PAGES, no_chance
-from tests.cli.contract.scaling_world import N_PAST
+from tests.cli.contract.cases.reading import PAGES
 
 _OF_BANK = "--bank suite-bank --law irsl --spec fitted-law.toml --format csv"
 _PRETRAIN = Case(
@@ -13,8 +12,8 @@ _PRETRAIN = Case(
             f"suite.parquet {_OF_BANK}",
             about=(
                 *("--builtin", "--loss", "--bank", "--law", "--spec"),
-                *("--target-flops", "--recipe-column", "--n-items", "--level"),
-                *("--show", "--figure", "--kind", "--recipe", "--format"),
+                "--target-flops",
+                *("--show", "--figure", "--kind", "--format"),
             ),
         ),
         "all laws": Mode(f"suite.parquet {_OF_BANK} --show all", about=("--law",)),
@@ -23,7 +22,7 @@ _PRETRAIN = Case(
             about=("--spec",),
             values={"--spec": "--spec other-law.toml"},
         ),
-        "sigmoid": Mode("suite.parquet --law sigmoid --spec few-recipes.toml --format csv", about=("--bank", "--seed")),
+        "sigmoid": Mode("suite.parquet --law sigmoid --spec few-recipes.toml --format csv", about=("--bank",)),
         "two-step": Mode("suite.parquet --law two-step --spec few-recipes.toml --format csv", about=("--loss",)),
         "held out": Mode(
             "suite.parquet --bank suite-bank --law irsl --format csv --spec two-sizes.toml --show comparison",
@@ -32,15 +31,14 @@ _PRETRAIN = Case(
         ),
         "unknown compute": Mode(f"suite-unknown.parquet {_OF_BANK}", about=("--drop-unknown",), codes=(1,)),
         "figure of laws": Mode(
-            f"suite.parquet {_OF_BANK} --figure out/f.png --kind laws", about=("--recipe", "--figure", "--kind")
+            f"suite.parquet {_OF_BANK} --figure out/f.png --kind laws", about=("--figure", "--kind")
         ),
     },
     values={
-        **COMMON,
+        "--format": "--format json",
         **options(
             "--report out/page.html --builtin bytelms --target-flops 1e15 --bank samples-bank --loss losses.csv "
-            "--recipe-column kind --drop-unknown --law sigmoid --n-items 4 --level 0.8 --spec bent-law.toml "
-            "--show curves --figure out/laws.png --kind abilities --recipe recipe-1"
+            "--drop-unknown --law sigmoid --spec bent-law.toml --show curves --figure out/laws.png --kind abilities"
         ),
     },
     no_effect={("files", "--law"): "a CSV has the law that is named first, unless all are asked for"},
@@ -54,64 +52,62 @@ _TEST_TIME = Case(
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
             about=(
-                *("--item-model", "--model", "--k", "--method", "--level", "--spec"),
-                *("--seed", "--format", "--show", "--figure"),
+                *("--model", "--k", "--method", "--spec"),
+                *("--format", "--show", "--figure"),
             ),
         ),
-        "unbiased": Mode(f"samples-gaps.parquet --method unbiased {_ASKED}", about=("--level", "--item-model")),
+        "unbiased": Mode(f"samples-gaps.parquet --method unbiased {_ASKED}", about=("--bank",)),
         "gaps": Mode(
             f"samples-gaps.parquet --method irsl {_KNOWN}",
             about=("--spec",),
             values={"--spec": "--spec unsampled.toml"},
         ),
-        "calibrating": Mode(f"samples.parquet --method irsl-plug-in {_ASKED}", about=("--item-model", "--bank")),
+        "calibrating": Mode(f"samples.parquet --method irsl-plug-in {_ASKED}", about=("--bank",)),
         "budget": Mode(
             f"samples.parquet --method irsl {_KNOWN} --budget 10 --show errors",
-            about=("--budget", "--seed", "--spec"),
+            about=("--budget", "--spec"),
             values={"--spec": "--spec without-rare.toml"},
         ),
         "builtin": Mode("--builtin bytelms-samples --method unbiased --k 1 --format csv", about=("--builtin",)),
     },
     values={
-        **COMMON,
+        "--format": "--format json",
         **options(
             "--report out/page.html --builtin classifiers --bank samples-bank --model model-2 --k 1,20 --budget 12 "
-            "--method unbiased --item-model 1pl --level 0.8 --spec by-errors.toml "
+            "--method unbiased --spec by-errors.toml "
             "--show tail --figure out/f.png"
         ),
     },
     stops={("builtin", "--builtin"): "without counts"},
 )
 
-_PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
 _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
     modes={
         "files": Mode(
-            f"two.parquet {_ONE_TO_OTHER}{_PAST}",
+            f"two.parquet --spec forced.toml {_ONE_TO_OTHER}",
             about=(
-                *("--bank", "--k", "--target", "--method", "--level"),
-                *("--show", "--calibration-model", "--figure", "--format"),
+                *("--bank", "--k", "--target", "--method"),
+                *("--show", "--figure", "--format"),
             ),
         ),
         "known models": Mode(
-            f"two-known.parquet --show models --spec forced.toml {_ONE_TO_OTHER}{_PAST}", about=("--clusters",)
+            f"two-known.parquet --show models --spec forced.toml {_ONE_TO_OTHER}", about=("--clusters",)
         ),
         "in turn": Mode(
             f"two.parquet --spec two-folds.toml {_ONE_TO_OTHER}",
-            about=("--spec", "--seed"),
+            about=("--spec",),
             values={"--spec": "--spec three-folds.toml"},
         ),
-        "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--spec",), codes=(1,)),
+        "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}", about=("--spec",), codes=(1,)),
         "forced": Mode(
-            f"two.parquet --source s0 --spec forced.toml {_SCORES}{_PAST}",
+            f"two.parquet --source s0 --spec forced.toml {_SCORES}",
             about=("--spec", "--source", "--target"),
             values={"--target": "--target s1"},
         ),
         "counts": Mode(
-            f"samples.parquet --source math --target code --spec forced.toml {_SCORES}"
-            + "".join(f" --calibration-model model-{j}" for j in range(1, 6)),
+            f"samples.parquet --source math --target code --spec forced.toml {_SCORES}",
             about=("--k",),
         ),
         "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
@@ -121,24 +117,24 @@ _TRANSFER = Case(
         ),
         "validity": Mode(
             "two.parquet --show validity --format csv",
-            about=("--clusters", "--level", "--format", "--seed", "--source", "--method", "--bank"),
+            about=("--clusters", "--format", "--source", "--method", "--bank"),
             values={"--clusters": "--clusters recipe"},
         ),
-        "validity of groups": Mode("two.parquet --show validity --clusters recipe --format csv", about=("--seed",)),
         "validity of a pair": Mode(
             "two.parquet --show validity --source s0 --target s1 --figure out/g.png", about=("--source", "--figure")
         ),
     },
     values={
-        **COMMON,
+        "--format": "--format json",
         **options(
             "--builtin classifiers --source s1 --target s0 --k 1,2 --method common-scale "
-            "--bank two-bank --spec few-easy.toml --clusters kind --level 0.8 --show models --figure out/f.png"
+            "--bank two-bank --spec few-easy.toml --clusters kind --show models --figure out/f.png"
         ),
-        "--calibration-model": f"--calibration-model m{N_PAST}",
     },
-    no_effect=no_chance("validity"),
-    stops={("builtin", "--builtin"): "'copying'"},
+    stops={
+        ("builtin", "--builtin"): "'copying'",
+        ("files", "--bank"): "models asked about must not be past models of the bank",
+    },
 )
 
 CASES = {"scaling pretrain": _PRETRAIN, "scaling test-time": _TEST_TIME, "scaling transfer": _TRANSFER}

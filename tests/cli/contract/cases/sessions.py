@@ -1,12 +1,12 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, none_lost, settled
+from tests.cli.contract.cases.reading import COMMON, MIXED, no_chance, none_lost, settled
 
 SHORT = options(
     "--predict law "
     "--session rare.toml --criterion fisher --cost output_tokens --target law --max-items 2 --max-cost seconds=6 "
-    "--half-width 0.05 --level 0.8 --errors bounds"
+    "--half-width 0.05 --errors bounds"
 )
 """Options of sessions that are begun and run at once."""
 SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}
@@ -40,26 +40,30 @@ def _start(words, **more):
     return Mode(f"bank-2 -o out/run.jsonl --model-id new {words}", then=_LATER, unseen=("run.jsonl",), **more)
 
 
-def _replay(words, about=(*SESSION, "--seed")):
+_REPLAY = {
+    name: SESSION[name] for name in ("--session", "--criterion", "--cost", "--max-items", "--max-cost", "--half-width")
+}
+
+
+def _replay(words, about=(*_REPLAY, "--seed")):
     """Two recorded models, who answered a part of the items."""
     return Mode(f"bank-2 new.parquet {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
 
 
-_ASK = options("--n-items 2 --new --bank bank --wait 1 --format table")
+_ASK = options("--n-items 2 --new --bank bank --format table")
 
 PROGRAM = "echo 0.5; exit 0"
 NEW_UNIT = """printf "{\\"response\\": 1, \\"costs\\": {\\"joules\\": 3}}" """.strip()
 BY_COMMAND = (
     "--command 'echo 0' --shell --pattern '([01])' --exit-code --timeout 0.001 --logs out/logs --retries 0 "
-    "--max-failures 3 --new-units --jobs 2"
+    "--new-units --jobs 2"
 )
 JOBS = {"--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs"}
 """Of commands that run items by a program."""
 _RAN = (("import out/run.jsonl -o out/ran.parquet --format csv", ""), ("info out/ran.parquet --format json", ""))
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
-_WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
-_REPLAYED = ("random", "half-width", "threshold")
+_REPLAYED = ("random", "half-width")
 """Modes of a replay beside its table; the others differ in options that it shares with `session start`."""
 _SURE = [name for name in _MODES if name != "random"]
 
@@ -95,7 +99,6 @@ CASES = {
         },
         values=_ASK,
         no_effect=settled("begun", "--new"),
-        never=_WAIT,
         nowhere=_MOVED,
     ),
     "session tell": Case(
@@ -118,11 +121,10 @@ CASES = {
             **settled("failed", "--new-units"),
             **settled("many", "--new-units"),
         },
-        never=_WAIT,
         nowhere={**_MOVED, "--failed": "it is one of three answers, and two are refused"},
         values=options(
             "--new-units --response 0 --correct 1 --trials 5 --cost seconds=5 --failed --again --reason timeout "
-            "--bank bank --wait 1 --format table"
+            "--bank bank --format table"
         ),
     ),
     "session extend": Case(
@@ -157,7 +159,7 @@ CASES = {
                 then=_RAN,
                 codes=(1,),
                 hears=True,
-                about=("--retries", "--max-failures"),
+                about=("--retries",),
             ),
             "slow": Mode(
                 "out/run.jsonl --bank bank-2 --command 'sh -c \"sleep 0.4; echo 1\"' --format csv",
@@ -189,14 +191,19 @@ CASES = {
             "table": Mode(f"bank-2 one.csv {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
             "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
-            "lost": Mode(f"bank-2 lost.csv {_LONG} --format csv", about=("--errors",)),
         },
-        values={**SESSION, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
+        values={
+            **_REPLAY,
+            "--allow-mixed-prompts": "--allow-mixed-prompts",
+            **COMMON,
+            **options("--batch 2 --jobs 2 --output out/asked.csv"),
+        },
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
-            **none_lost("table", *_REPLAYED),
-            **_alike("threshold", "--half-width"),
         },
-        never={**MIXED, "--jobs": "models end as they do in one process"},
+        never={
+            "--allow-mixed-prompts": MIXED["--allow-mixed-prompts"],
+            "--jobs": "models end as they do in one process",
+        },
     ),
 }

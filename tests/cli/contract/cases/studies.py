@@ -3,18 +3,17 @@
 from tests.cli.contract.case import Case, Mode, options
 
 _STUDY, _PREDICTION = ("study",), ("prediction",)
-_SOME = ("--metric", "--target", "--split", "--selector", "--estimator", "--against", "--figure", "--kind", "--set")
+_SOME = ("--metric", "--target", "--against", "--figure", "--kind", "--set")
 _OF_PREDICTION = ("--set", "--tasks", "--show", "--against", "--assessor", "--figure", "--format", "--metric")
-_DRAWN = ("--kind", "--figure", "--target", "--split", "--selector", "--estimator", "-n", "--assessor")
-_DRAWN_PREDICTION = ("--kind", "--figure", "--set", "--tasks", "--assessor", "-n", "--selector")
+_DRAWN = ("--kind", "--figure", "--target", "--assessor")
+_DRAWN_PREDICTION = ("--kind", "--figure", "--set", "--tasks", "--assessor")
 _BOTH = "--assessor '2pl, random' --assessor 'task-mean, random'"
 _VALUES = options(
-    "--metric spearman --against random/gp-irt --target part-0 --split random --selector random --estimator weighted "
+    "--metric spearman --against random/gp-irt --target part-0 "
     "--set extrapolation --tasks 3 --show reach --figure out/other.png --kind rank --format json"
-) | {"-n": "-n 6", "--assessor": "--assessor '2pl, random'"}
+) | {"--assessor": "--assessor '2pl, random'"}
 _PREDICTED = {
     "--against": "--against '2pl, random'",
-    "-n": "-n 1",
     "--tasks": "--tasks 1",
     "--kind": "--kind cost",
     "--figure": "--figure out/p.png",
@@ -32,9 +31,8 @@ CASES = {
             "done": Mode("study.toml -o out/study --jobs 1", brings=_STUDY),
             "prediction, done": Mode("prediction.toml -o out/prediction --jobs 1", brings=_PREDICTION),
         },
-        values=options("--output out/other --jobs 2 --no-resume"),
+        values=options("--output out/other --jobs 2"),
         never={"--jobs": "a study finds the same numbers in any number of processes"},
-        stops={(name, "--no-resume"): "is a study already" for name in ("done", "prediction, done")},
     ),
     "study table": Case(
         modes={
