@@ -41,7 +41,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
     outcome = run("info", "new", "--log")
-    assert "quiz 2.0.0" in outcome.out
+    assert "quiz is at version 2.0.0" in outcome.out
     first, last = run.json("info", "new", "--log")["rows"]
     assert (first["operation"], first["note"]) == ("note", "as it was")
     assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
@@ -91,5 +91,5 @@ def test_banks_are_compared(run):
 
 def test_a_bank_that_never_changed_has_no_history(run, bank_folder):
     outcome = run("info", bank_folder, "--log")
-    assert (outcome.code, outcome.out.split(",")[0]) == (0, "Bank 1.0.0")
+    assert (outcome.code, outcome.out) == (0, "The bank is at version 1.0.0 after 0 changes\n")
     assert "has no history" in outcome.err

@@ -45,7 +45,13 @@ FOREIGN = {
         "--model-role",
     ),  # Inspect
     *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name", "--max-retries"),
-    *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
+    *(
+        "--only-kept",
+        "--breaks",
+        "--hook-type",
+        "--upgrade",
+        "--filter",
+    ),  # benchmarks, the tutorials' agent, pre-commit, pip, mini-SWE-agent
 }
 OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),

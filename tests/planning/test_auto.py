@@ -41,12 +41,12 @@ def chosen(bank):
     return chosen_from(bank)
 
 
-def chosen_from(bank, n_items=12, **changes):
+def chosen_from(bank, n=12, **changes):
     """V-optimal items, tried on past models."""
-    return select(bank, n_items, **{"method": "v-optimal", "rng": 5, **changes})
+    return select(bank, n, **{"method": "v-optimal", "rng": 5, **changes})
 
 
-@pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
+@pytest.mark.parametrize("choices", [{"n": 0}, {"n": 1000}, {"n": 12, "excluded": ["nowhere"]}])
 @pytest.mark.parametrize("method", ["auto", "v-optimal"])
 def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(method, choices):
     fresh = small_bank(n_models=14, n_items=36)
@@ -133,7 +133,7 @@ def test_items_that_tell_no_past_models_apart_do_not_come():
     bank = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, is_degenerate=is_degenerate))
     with pytest.raises(ParameterError, match="n_items must be from 3"):
         by_method(bank, 12, method=VOptimal())
-    assert chosen_from(bank, n_items=7).method == "v-optimal"
+    assert chosen_from(bank, n=7).method == "v-optimal"
 
 
 def test_a_selection_says_how_it_was_made_and_a_file_keeps_it(bank, chosen, tmp_path):

@@ -146,10 +146,10 @@ def test_few_past_models_cannot_say_how_well_it_predicts_and_one_scenario_needs_
         ({"predict": ["law", "math", "code"]}, "the bank has 3: .* Leave one at least to be asked.$"),
         ({"predict": "law", "included": ["law/2", "math/0"]}, "those of 'law' never are: got 'law/2'"),
         ({"predict": "law", "method": OptimalDesign(at_least={"law": 1})}, r"at_least is above .* 'law \(1 > 0\)'"),
-        ({"predict": "law", "method": "random", "n_items": 1}, "from 2 "),
-        ({"predict": "law", "n_items": 41}, "to 40 "),
+        ({"predict": "law", "method": "random", "n": 1}, "from 2 "),
+        ({"predict": "law", "n": 41}, "to 40 "),
     ],
 )
 def test_what_contradicts_is_refused(bank, choices, message):
     with pytest.raises(ParameterError, match=message):
-        select(bank, **{"n_items": 12, "rng": 0, **choices})
+        select(bank, **{"n": 12, "rng": 0, **choices})

@@ -106,8 +106,8 @@ def test_mixtures_are_refused_and_say_how_many_models_had_what(tmp_path):
     assert str(refused.value) == (
         "all models of a task must have been asked with the same prompts, and in 1 they differ. task 'arc': 3 models 4 "
         "shots, no chat template; 1 model ('org/zero') 0 shots, no chat template; 1 model ('org/chat') 4 shots, chat "
-        "template. Give the logs of one kind alone, or leave the tasks out (exclude_tasks=...). To take them together "
-        "anyway, add spec=ReadingSpec(allow_mixed_prompts=True)."
+        "template. Give the logs of one kind alone, or leave the tasks out (exclude_tasks=['NAME']). To take them "
+        "together anyway, add spec=ReadingSpec(allow_mixed_prompts=True)."
     )
 
 

@@ -201,7 +201,7 @@ def add_items(
     link adds to a score; and the past models that should be run on the new items next.
 
       itembank bank add-items bank questions-of-may.csv --dry-run
-      itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
+      itembank bank add-items bank questions-of-may.csv -o bank-2
     """
     if not dry_run:
         if new["output"] is None:
