@@ -23,7 +23,7 @@ from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
 
-LARGE = 10_000_000
+LARGE = 2_000_000
 """Answers of past models beyond which V-optimal items are not tried beside drawn ones."""
 LEVEL = 0.95
 WEIGHT_DIGITS = 3
