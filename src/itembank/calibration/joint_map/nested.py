@@ -35,9 +35,10 @@ from itembank.calibration.joint_map.steps import (
     newton_step,
     thresholded,
 )
-from itembank.calibration.orientation import empirical_prior, standardise_each
+from itembank.calibration.orientation import standardise_each
 from itembank.calibration.start import advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
@@ -130,14 +131,15 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         problem.data.observed,
         n_dims=spec.n_dims,
     )
-    oriented = standardise_each(*_in_canonical(problem, path.end))
-    return Fit(
-        **oriented._asdict(),
-        prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
-        converged=path.converged and is_determined,
-        n_iterations=len(path.history) - 1,
-        message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
-        history=np.asarray(path.history),
+    return standardise_each(
+        Fit(
+            *_in_canonical(problem, path.end),
+            prior=AbilityPrior.standard(spec.n_dims),
+            converged=path.converged and is_determined,
+            n_iterations=len(path.history) - 1,
+            message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
+            history=np.asarray(path.history),
+        )
     )
 
 
