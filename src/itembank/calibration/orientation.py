@@ -81,7 +81,7 @@ def reordered(fit: Fit, order: IntArray) -> Fit:
 
 
 def with_empirical_prior(fit: Fit) -> Fit:
-    """Take the normal distribution of the fitted abilities (WILD eq. 9), posterior covariances included, as the prior."""
+    """Return the fit with its abilities' normal distribution (WILD eq. 9) as the prior, their covariances included."""
     mean = fit.abilities.mean(axis=0)
     centred = fit.abilities - mean
     return replace(

@@ -119,9 +119,9 @@ class DrawnDesign:
         wrong answer, and what is not known of the factors.
         """
         model = self.factors
-        posterior = factor_posterior(model, items, answers[None, :])
-        expected = np.clip(model.mean + model.loadings @ posterior.mean[0], LEAST, 1.0 - LEAST)
-        unknown = np.einsum("iq,qr,ir->i", model.loadings, posterior.covariance, model.loadings)
+        factors, covariance = factor_posterior(model, items, answers[None, :])
+        expected = np.clip(model.mean + model.loadings @ factors[0], LEAST, 1.0 - LEAST)
+        unknown = np.einsum("iq,qr,ir->i", model.loadings, covariance, model.loadings)
         return expected, (model.noise + expected * (1.0 - expected)) / 2.0 + unknown
 
     def chances(self, is_open: BoolArray, variances: FloatArray) -> FloatArray:

@@ -153,7 +153,7 @@ def _by_factors(
 
 def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> FloatArray:
     """Predict the answers to all items, (n_models, n_items), from those to some."""
-    result: FloatArray = model.mean + factor_posterior(model, items, answers).mean @ model.loadings.T
+    result: FloatArray = model.mean + factor_posterior(model, items, answers)[0] @ model.loadings.T
     return result
 
 

@@ -6,8 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Point
-from itembank.calibration.joint_map.steps import Derivatives
+from itembank.calibration.fits import Ascent, Derivatives, Point
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -61,7 +60,7 @@ def ascend(problem: Problem, start: Point, *, progress: ProgressCallback = silen
     """
     max_iterations, tolerance = problem.spec.max_iterations, problem.spec.tolerance
     of_items = problem.item_derivatives(start)
-    reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
+    reached = _Reached(start, of_items, of_items.value + problem.log_prior(start))
     history, before = [reached.objective], [start]
     for sweep in range(max_iterations):
         point, of_items, objective = reached
@@ -102,7 +101,7 @@ def _jump(problem: Problem, before: list[Point], reached: _Reached) -> _Reached:
     items = np.where(items * before[2].items < 0.0, before[2].items, items)
     point = problem.settled(Point(items, abilities))
     derivatives = problem.item_derivatives(point)
-    objective = derivatives.log_likelihood + problem.log_prior(point)
+    objective = derivatives.value + problem.log_prior(point)
     return _Reached(point, derivatives, objective) if objective >= reached.objective else reached
 
 
@@ -116,7 +115,7 @@ def _raise(
         items = start.items + fraction * step.items
         point = problem.settled(Point(items, start.abilities + fraction * step.abilities))
         derivatives = derivatives_at(point)
-        objective = derivatives.log_likelihood + problem.log_prior(point)
+        objective = derivatives.value + problem.log_prior(point)
         if objective >= least or fraction < 1e-4:
             return _Reached(point, derivatives, objective)
         fraction *= 0.5

@@ -5,13 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Fit, FitData, Point
+from itembank.calibration.fits import Ascent, Derivatives, Fit, FitData, Point
 from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
     N_START_STEPS,
-    Derivatives,
     ability_derivatives,
     best_affine,
     item_derivatives,

@@ -398,6 +398,6 @@ def _precisions(
     # Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000.
     last_cells = 20_000_000
     # for once with (nearly) all cells
-    last = learn(blocks, posterior, rule, learned, most_cells=last_cells)
+    log_precision, _, _, error = learn(blocks, posterior, rule, learned, most_cells=last_cells)
     of_item = learned[blocks.group]
-    return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
+    return {"precision": np.exp(log_precision)[of_item], "log_precision_error": error[of_item]}

@@ -43,13 +43,6 @@ class Block(NamedTuple):
     likelihood: FloatArray  # (n_block,): Expected log-likelihood of each item's responses
 
 
-class CrossTerms(NamedTuple):
-    """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
-
-    curvature: FloatArray
-    residual: FloatArray
-
-
 class Statistics(NamedTuple):
     """What the update of the items, or of the abilities, needs."""
 
@@ -60,7 +53,8 @@ class Statistics(NamedTuple):
     # (n_models, n_dims): ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``
     linear: FloatArray
     likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
-    cross: CrossTerms | None = None  # Where a coupled step is to follow
+    # Where a coupled step is to follow, of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean.
+    cross: tuple[FloatArray, FloatArray] | None = None
 
 
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Statistics:
@@ -97,14 +91,14 @@ def ability_statistics(
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
     shape = (blocks.n_items, n_models)
-    cross = CrossTerms(np.empty(shape, blocks.dtype), np.empty(shape, blocks.dtype)) if with_cross else None
+    cross = (np.empty(shape, blocks.dtype), np.empty(shape, blocks.dtype)) if with_cross else None
     for block in cells(blocks, posterior, rule):
         curved[block.models] += block.curvature.T @ features[block.items]
         linear[block.models] += block.linear.T @ loadings[block.items]
         likelihood[block.items] = block.likelihood
         if cross is not None:
-            cross.curvature[block.items] = block.curvature
-            residual = cross.residual[block.items]
+            cross[0][block.items] = block.curvature
+            residual = cross[1][block.items]
             np.multiply(block.curvature, block.mean, out=residual)
             np.subtract(block.linear, residual, out=residual)
     return Statistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
