@@ -398,7 +398,7 @@ def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool, jq:
     refuse_unused((("how", "jq"), False, "results other than journals of sessions, which say it themselves"))
     from itembank.sessions.journal_sessions import journal_responses
 
-    found = journal_responses(bank, journals).responses
+    found, _, _ = journal_responses(bank, journals)
     aside = aside_items(bank, found.item_ids)
     if aside:
         note(
