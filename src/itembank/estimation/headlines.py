@@ -68,13 +68,13 @@ PRIOR_MODELS = 20.0
 """As of `Stacked`."""
 
 
-def learnt_by(headline: Headline, specs: Sequence[PointSpec]) -> PointSpec | None:
+def learnt_by(headline: Headline | None, specs: Sequence[PointSpec]) -> PointSpec | None:
     """Return the method that learns a headline score from the answers themselves; None where none does.
 
     A win rate follows from scenario scores. An external score may follow the answers beyond these: a method that
     learns scores learns it alone, and several together ('stacked') are weighed with ridge regression.
     """
-    if headline.follows_answers:
+    if headline is None or headline.follows_answers:
         return None
     if len(specs) > 1:
         return Ridge()
