@@ -315,7 +315,7 @@ def _item_ids(bank: "ib.Bank", selection: "ib.Selection | None", spec: "ib.Sessi
     """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
-    from itembank.sessions.pool import excluded_items
+    from itembank.sessions.first_items import excluded_items
 
     excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]
@@ -665,7 +665,7 @@ def run_harbor_command(
 
 def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> "ib.SessionSpec":
     """Return a session that does not ask items of other data sets."""
-    from itembank.sessions.pool import excluded_items
+    from itembank.sessions.first_items import excluded_items
 
     excluded = (*excluded_items(bank, spec), *others)
     return replace(spec, constraints=replace(spec.constraints, excluded=excluded)) if others else spec
