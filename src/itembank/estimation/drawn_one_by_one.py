@@ -103,8 +103,8 @@ class DrawnDesign:
                 is_open[draw(np.where(is_open, chances, 0.0), order, rng)] = False
             tried = np.setdiff1d(counts, np.flatnonzero(is_open))
             correction = weights[tried, wanted] / np.minimum(n_tried * chances[tried], 1.0)
-            serving = factors_that_serve(bank, tried, correction)
-            factors, apart = truncated(factors, max(serving.number, 1)), serving.apart
+            n_factors, apart = factors_that_serve(bank, tried, correction)
+            factors = truncated(factors, max(n_factors, 1))
         return cls(factors, weights, wanted, targets.scenario_index, order, apart, n_tried)
 
     @property
