@@ -75,8 +75,7 @@ class ParallelAnalysis:
 
     n_dims: int  # How many leading eigenvalues exceed their threshold
     eigenvalues: FloatArray  # (n_models - 1,) or shorter: Of the data, falling
-    # The given percentile of each eigenvalue when every item's responses are shuffled over models.
-    thresholds: FloatArray
+    thresholds: FloatArray  # The 95th percentile of each when every item's responses are shuffled over models
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,6 @@ def parallel_analysis(
     rng: np.random.Generator,
     *,
     n_shuffles: int = 20,
-    percentile: float = 95.0,  # Of the shuffled eigenvalues
 ) -> ParallelAnalysis:
     """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; WILD B.1).
 
@@ -248,7 +246,7 @@ def parallel_analysis(
     standardised, missing = filled[:, varies] / spread[varies], missing[:, varies]
     eigenvalues = _correlation_eigenvalues(standardised)
     shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
-    thresholds = np.percentile(shuffled, percentile, axis=0)
+    thresholds = np.percentile(shuffled, 95.0, axis=0)
     # The leading eigenvalues count up to the first that shuffled data reach: later ones above are not dimensions.
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
