@@ -36,7 +36,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.if_answered import with_lost
 from itembank.estimation.method_trials import Chosen, choose_method, past_of, too_few
 from itembank.estimation.notes import WARNING, notes_on_estimates
-from itembank.estimation.observations import usual_attempts
+from itembank.estimation.observations import attempts_of
 from itembank.estimation.own_means import own_means
 from itembank.estimation.parents import by_parents, check_parent, said_of_parents
 from itembank.estimation.point_methods import Known, estimated_by, gp_irt_share, learnt_headline
@@ -384,10 +384,8 @@ def _same_items(known: Known) -> list[IntArray]:
     observations = known.observations
     answered = np.flatnonzero(~known.summary.is_silent)
     observed = ~np.isnan(observations.responses[answered])
-    how_often = np.ones((answered.size, 1))
-    if observations.n_trials is not None:
-        pairs = zip(observations.n_trials[answered], observations.responses[answered], strict=True)
-        how_often[:, 0] = [usual_attempts(trials, responses) for trials, responses in pairs]
+    trials = None if observations.n_trials is None else observations.n_trials[answered]
+    how_often = attempts_of(observations.responses[answered], trials)
     _, which, counts = np.unique(
         np.column_stack([observed, how_often]), axis=0, return_inverse=True, return_counts=True
     )
