@@ -62,7 +62,7 @@ def test_a_score_is_known_scenario_by_scenario_from_half_of_the_items_if_few_mod
     responses[ENOUGH + 2, :2] = np.nan  # eight tenths
     found = KnownScores.of(ResponseMatrix.create(responses), targets_of(10, 10))
     assert found.is_known[ENOUGH:].tolist() == [[True, False, False], [False, True, False], [True, True, True]]
-    assert found.n_known.tolist() == [ENOUGH + 2, ENOUGH + 2, ENOUGH + 1]
+    assert found.is_known.sum(axis=0).tolist() == [ENOUGH + 2, ENOUGH + 2, ENOUGH + 1]
     of_scenario = 0.2 * (2.0 / 7.0) / 8.0  # (1 - f) S^2 / n
     np.testing.assert_allclose(found.variance[-1], [of_scenario, 0.0, of_scenario / 4.0])
     responses = np.tile([1.0, 0.0], (ENOUGH + 2, 10))

@@ -6,9 +6,10 @@ from scipy.stats import ttest_rel
 import itembank as ib
 from itembank.bank.bank_files import save_bank
 from itembank.bank.selections import Selection
-from itembank.comparison.compare import compare, pair_variance
+from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
+from itembank.comparison.with_bank import pair_variance
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.asked import Asked
 from itembank.irt.bernoulli import probability

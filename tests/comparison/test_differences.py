@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.differences import ItemCounts, error_variance, least_variance, past_errors
+from itembank.comparison.differences import error_variance, least_variance, past_errors
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import GPIRT, Factor
@@ -24,8 +24,8 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
         nothing = np.zeros((1, 1))
         known = (nothing, np.full((1, 1), variance), *[nothing] * 5)
         pairs = PairedDifferences(*known, number, number, nothing, nothing)
-        counts = ItemCounts(np.array([[10], [10]]), np.array([100]))
-        assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
+        counts = np.array([[10], [10]]), np.array([100])
+        assert error_variance(pairs, *counts, sizes, errors, target=0) == pytest.approx([expected])
 
 
 def test_a_difference_that_no_item_shows_is_not_impossible():

@@ -1,6 +1,7 @@
 """Estimates of headline scores, the mean win rate and external scores, on models of known truth."""
 
 import functools
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.headlines import HeadlineReader, LineRule, expected_win_rates, headline_slopes
+from itembank.estimation.headlines import by_line, expected_win_rates, headline_slopes, with_headline
 from itembank.estimation.regressions import predict_ridge, ridge_line
 from itembank.planning.auto import aimed_at_headline
 from itembank.planning.plan import plan
@@ -76,7 +77,7 @@ def test_expected_win_rates_are_those_of_drawn_scores_and_of_counting_ties_half(
     rng = np.random.default_rng(1)
     reference = np.vstack([rng.random((9, 2)), [np.nan, 0.5]])
     scores, sizes, own = rng.random((5, 2)), rng.uniform(0.02, 0.3, (5, 2)), np.array([-1, 0, 3, -1, 8])
-    value, variance = expected_win_rates(scores, sizes, reference, own)
+    value, variance = expected_win_rates(scores, sizes, own, reference_scores=reference)
     for model in range(5):
         others = np.array([r for r in range(9) if r != own[model]])
         drawn = rng.normal(scores[model], sizes[model], (40_000, 2))
@@ -84,22 +85,26 @@ def test_expected_win_rates_are_those_of_drawn_scores_and_of_counting_ties_half(
         assert value[model] == pytest.approx(rates.mean(), abs=0.01)
         assert variance[model] == pytest.approx(rates.var(), rel=0.05)
     # one scenario, one reference: a probability of the normal distribution
-    one, spread = expected_win_rates(np.array([[0.6]]), np.array([[0.1]]), np.array([[0.5]]), np.array([-1]))
+    one, spread = expected_win_rates(
+        np.array([[0.6]]), np.array([[0.1]]), np.array([-1]), reference_scores=np.array([[0.5]])
+    )
     assert one[0] == pytest.approx(norm.cdf(1.0), abs=1e-12)
     assert spread[0] == pytest.approx(norm.cdf(1.0) * norm.sf(1.0), abs=1e-12)
     reference = np.array([[0.2, 0.5], [0.5, 0.5], [0.7, 0.1]])
-    value, variance = expected_win_rates(np.array([[0.5, 0.5]]), np.zeros((1, 2)), reference, np.array([-1]))
+    value, variance = expected_win_rates(
+        np.array([[0.5, 0.5]]), np.zeros((1, 2)), np.array([-1]), reference_scores=reference
+    )
     assert value[0] == pytest.approx(mean_win_rate(np.array([[0.5, 0.5]]), reference)[0], abs=1e-12)
     assert variance[0] < 0.1  # that of ties, which may go either way
 
 
 def test_a_learnt_estimate_counts_only_where_past_models_had_one():
-    rule = LineRule(0.1, np.array([0.4, 0.2]), np.ones(2))
+    rule = partial(by_line, intercept=0.1, slopes=np.array([0.4, 0.2]), inflation=np.ones(2))
     value, scale, learnt = np.array([[0.5, 0.5, 0.9]]), np.full((1, 3), 0.1), np.array([0.8])
-    alone, sizes = HeadlineReader(rule, np.ones(1), 0.0).read(value, scale, learnt)
+    alone, sizes = with_headline(value, scale, learnt, rule=rule, weights=np.ones(1), rest=0.0)
     assert alone[0].tolist() == pytest.approx([0.5, 0.5, 0.4])
     assert sizes[0, -1] == pytest.approx(0.1 * np.hypot(0.4, 0.2))
-    both, _ = HeadlineReader(rule, np.array([0.75, 0.25]), 0.0).read(value, scale, learnt)
+    both, _ = with_headline(value, scale, learnt, rule=rule, weights=np.array([0.75, 0.25]), rest=0.0)
     assert both[0, -1] == pytest.approx(0.5)
 
 

@@ -131,7 +131,7 @@ def test_scores_known_by_scenario_calibrate_that_scenario():
     values[:20, scenario == 2] = np.nan
     values[20:30, scenario != 2] = np.nan
     bank = calibrate(dataclasses.replace(whole, responses=values), SPEC, rng=0)
-    assert bank.known_scores.n_known.tolist() == [30, 30, 20, 10]
+    assert bank.known_scores.is_known.sum(axis=0).tolist() == [30, 30, 20, 10]
     found, selection = found_by(bank, method="stacked")
     assert found.interval_kind == "calibrated"
     trials = try_methods(Asked.of_past(bank, selection), Stacked().members)

@@ -43,7 +43,7 @@ def test_a_model_beyond_the_past_is_followed(scale):
     items, answers = np.arange(0, 200, 4), np.full((1, 50), 0.9)
     predicted = {}
     for label, each in (("past", model), ("open", with_discrepancy(model, np.zeros(200, int), Discrepancy(scale)))):
-        factors = factor_posterior(each, items, answers).mean
+        factors = factor_posterior(each, items, answers)[0]
         predicted[label] = (each.mean + factors @ each.loadings.T).mean()
     assert predicted["past"] < 0.12
     assert predicted["open"] > 0.7

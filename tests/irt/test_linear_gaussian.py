@@ -25,11 +25,11 @@ def test_the_posterior_is_that_of_dense_gaussian_conditioning(n_factors):
     rng = np.random.default_rng(0)
     model = FactorModel(rng.random(12), rng.normal(size=(12, n_factors)), rng.uniform(0.1, 1.0, 12))
     items, answers = np.array([1, 4, 7, 11]), rng.random((5, 4))
-    found = factor_posterior(model, items, answers)
+    mean, covariance = factor_posterior(model, items, answers)
     own = model.loadings[items]
     inverse = np.linalg.inv(own @ own.T + np.diag(model.noise[items]))
-    assert_allclose(found.mean, (answers - model.mean[items]) @ inverse @ own, atol=1e-12)
-    assert_allclose(found.covariance, np.eye(n_factors) - own.T @ inverse @ own, atol=1e-12)
+    assert_allclose(mean, (answers - model.mean[items]) @ inverse @ own, atol=1e-12)
+    assert_allclose(covariance, np.eye(n_factors) - own.T @ inverse @ own, atol=1e-12)
 
 
 def test_finds_the_factors_it_was_given_and_none_in_noise():

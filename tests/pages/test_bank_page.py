@@ -121,7 +121,7 @@ def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     said = words(page)
     assert "published without the answers of its 12 past models" in said
     assert "questions that may be faulty" not in said  # nobody can tell without responses
-    first = published.published.subset.measured
+    first = published.subsets[0].measured
     sets = rows(table(page, "Past models, cross-validated"))
     assert [row[0] for row in sets] == ["9", "12"]
     assert sets[1][1:3] == [f"{100.0 * first[name]:.1f}" for name in ("error", "half_width")]

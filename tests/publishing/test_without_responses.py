@@ -84,7 +84,7 @@ def test_the_items_of_a_bank_of_chosen_items_are_those_of_its_selections(whole, 
         expected, found = ib.estimate(whole, some, selection=one), ib.estimate(published, some)
         np.testing.assert_allclose(numbers(found), numbers(expected), rtol=0.0, atol=1e-7)
         np.testing.assert_array_equal(found.n_total, expected.n_total)
-    measured = published.published.subset.measured
+    measured = published.subsets[0].measured
     assert 0.0 < measured["error"] < measured["half_width"] < 0.5
     assert published.target_digest == whole.target_digest
     if published.rest is not None:
@@ -138,14 +138,14 @@ def test_nothing_of_a_model_is_left_in_the_files(whole, published, tmp_path):
     for path in (tmp_path / "again").rglob("*"):
         if path.is_file():
             assert not any(one in path.read_bytes() for one in ids)
-    errors = published.published.subset.errors
+    errors = published.subsets[0].errors
     assert np.all(np.diff(errors, axis=0)[~np.isnan(np.diff(errors, axis=0))] >= 0.0)
 
 
 def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
-    subset = dataclasses.replace(published.published.subset, explanation="stacked\x1b[2J")
+    subset = dataclasses.replace(published.subsets[0], explanation="stacked\x1b[2J")
     save_bank(spoiled(published, subsets=(subset,)), tmp_path / "bank")
-    assert load_bank(tmp_path / "bank").published.subset.explanation == "stacked\\x1b[2J"
+    assert load_bank(tmp_path / "bank").subsets[0].explanation == "stacked\\x1b[2J"
     with pytest.raises(ParameterError, match="published without"):
         without_responses(published)
 
@@ -202,14 +202,20 @@ def spoiled(published, **changes):
             lambda kept: {"factor_model": dataclasses.replace(kept.factor_model, loadings=np.zeros(()))},
             "factor_loadings",
         ),
-        (lambda kept: {"subsets": (dataclasses.replace(kept.subset, errors=kept.subset.errors[:, :1]),)}, "columns"),
         (
-            lambda kept: {"subsets": (dataclasses.replace(kept.subset, weights=-kept.subset.weights),)},
+            lambda kept: {"subsets": (dataclasses.replace(kept.subsets[0], errors=kept.subsets[0].errors[:, :1]),)},
+            "columns",
+        ),
+        (
+            lambda kept: {"subsets": (dataclasses.replace(kept.subsets[0], weights=-kept.subsets[0].weights),)},
             "weights must be",
         ),
-        (lambda kept: {"subsets": (dataclasses.replace(kept.subset, scales=-kept.subset.scales),)}, "scales >= 0"),
         (
-            lambda kept: {"subsets": (dataclasses.replace(kept.subset, misfit=kept.subset.misfit[::-1]),)},
+            lambda kept: {"subsets": (dataclasses.replace(kept.subsets[0], scales=-kept.subsets[0].scales),)},
+            "scales >= 0",
+        ),
+        (
+            lambda kept: {"subsets": (dataclasses.replace(kept.subsets[0], misfit=kept.subsets[0].misfit[::-1]),)},
             "ascending order",
         ),
     ],
@@ -269,6 +275,6 @@ def test_a_note_leaves_it_without_responses(published, tmp_path):
     again = load_bank(tmp_path / "bank")
     assert (again.bank_id, again.name, again.version) == (published.bank_id, "quiz", "1.0.1")
     assert again.published is not None
-    assert again.published.subset.selection.item_ids == published.published.subset.selection.item_ids
+    assert again.subsets[0].selection.item_ids == published.subsets[0].selection.item_ids
     with pytest.raises(DataError, match="Another status of items needs past models' responses"):
         retire(published, published.item_ids[:1], reason="bad")

@@ -355,4 +355,4 @@ def test_sessions_go_with_the_score_that_they_were_begun_for(tmp_path):
         bank_of_journals(clean, [tmp_path / "before", tmp_path / "after"])
     with start_session(tmp_path / "early", bank, CHANCE_SPEC, model_id="early") as session:
         session.tell("math/0", 1.0)
-    assert journal_responses(clean, [tmp_path / "early"]).responses.item_ids == ["math/0"]
+    assert journal_responses(clean, [tmp_path / "early"])[0].item_ids == ["math/0"]

@@ -207,7 +207,7 @@ def _answers(bank: Bank, responses: GivenResponses) -> tuple[Bank, JournalAnswer
     given = [*responses] if isinstance(responses, list | tuple) else given
     journals = [Path(one) for one in given if is_journal(Path(one))]
     if not journals:
-        return bank, JournalAnswers(as_new_responses(bank, responses, same_content=False), {}, {}), []
+        return bank, (as_new_responses(bank, responses, same_content=False), {}, {}), []
     if len(journals) < len(given):
         raise ParameterError(
             "responses must be journals of sessions or other results, not both. Check them one after the other."

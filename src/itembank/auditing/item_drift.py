@@ -24,7 +24,7 @@ from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.estimation.asked import known_items
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import found_items
-from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior, item_residuals
+from itembank.irt.linear_gaussian import FactorModel, factor_posterior, item_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import model_dates
@@ -287,7 +287,7 @@ def find_drift(
         for rows, columns in changed:
             answers, linked = responses[np.ix_(rows, columns)], ~is_marked[columns]
             posterior = factor_posterior(model, items[columns[linked]], answers[:, linked])
-            factors[rows] = posterior.mean[:, :n_learnt]
+            factors[rows] = posterior[0][:, :n_learnt]
             for own, residual, variance in _residuals(model, items[columns], answers, ~linked, posterior):
                 cells = np.ix_(rows, columns[own])
                 surest = surest_variance(past.n_models[columns[own]])
@@ -369,7 +369,11 @@ def _counted_z(z: FloatArray, difference: FloatArray) -> FloatArray:
 
 
 def _residuals(
-    model: FactorModel, items: IntArray, answers: FloatArray, is_marked: BoolArray, posterior: FactorPosterior
+    model: FactorModel,
+    items: IntArray,
+    answers: FloatArray,
+    is_marked: BoolArray,
+    posterior: tuple[FloatArray, FloatArray],
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
     """Columns, residuals given the other answers to items that are not marked, and their variances.
 
@@ -380,6 +384,6 @@ def _residuals(
         yield linked, *item_residuals(model, items[linked], answers[:, linked])
     if marked.size:
         loadings = model.loadings[items[marked]]
-        residual = answers[:, marked] - model.mean[items[marked]] - posterior.mean @ loadings.T
-        spread = np.einsum("iq,iq->i", loadings @ posterior.covariance, loadings)
+        residual = answers[:, marked] - model.mean[items[marked]] - posterior[0] @ loadings.T
+        spread = np.einsum("iq,iq->i", loadings @ posterior[1], loadings)
         yield marked, residual, spread + model.noise[items[marked]]

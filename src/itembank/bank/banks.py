@@ -14,7 +14,7 @@ from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
 from itembank.bank.bank_places import title_of
 from itembank.bank.known_scores import Headline, KnownScores
-from itembank.bank.past_models import PastModels, Published, Rest
+from itembank.bank.past_models import PastModels, Published, PublishedSubset, Rest
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown, visible
 from itembank.irt.abilities import Difficulties, expected_difficulties
@@ -284,7 +284,7 @@ class Bank(Compact):
     def own_selections(self) -> tuple[Selection, ...]:
         """The selections to run that the bank was published with, of several sizes; none if any items may be run."""
         if self.published is not None:
-            return tuple(one.selection for one in self.published.subsets)
+            return tuple(one.selection for one in self.subsets)
         if self.calibration.method != KNOWN_PARAMETERS or SELECTION_WEIGHT not in self.responses.items.columns:
             return ()
         rows = self.responses.items.filter(pl.col(SELECTION_WEIGHT).is_not_null())
@@ -299,6 +299,11 @@ class Bank(Compact):
             target_digest=self.target_digest,
         )
         return (chosen,)
+
+    @property
+    def subsets(self) -> tuple[PublishedSubset, ...]:
+        """What a published bank keeps of each selection that it has to be run; none of other banks."""
+        return () if self.published is None else self.published.subsets
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -74,11 +74,6 @@ class KnownScores:
         """Models with any known score, (n_known,), rising: these can be left out to see how estimates do."""
         return np.flatnonzero(self.is_known.any(axis=1))
 
-    @property
-    def n_known(self) -> IntArray:
-        """Number of models whose score is known, by target, (n_targets,)."""
-        return np.asarray(self.is_known.sum(axis=0), dtype=np.int64)
-
 
 def fraction_answered(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
     """Weight of the answered items in each scenario's score, (n_models, n_scenarios), one where all were answered."""

@@ -50,19 +50,6 @@ def is_adaptive(models: pl.DataFrame) -> BoolArray:
     return (models[ANSWERED_HOW].cast(pl.String) == ADAPTIVE).fill_null(value=False).to_numpy()
 
 
-def is_usable(models: pl.DataFrame) -> BoolArray:
-    """Models whose answers items may be calibrated on, (n_models,).
-
-    Those of the calibration before, and those added since of which it is known that their items were not chosen by
-    their own answers: steep-looking items are asked and then look steeper still.
-    """
-    usable = ~is_adaptive(models)
-    if ADDED in models.columns:
-        unknown = models[ANSWERED_HOW].is_null().to_numpy() if ANSWERED_HOW in models.columns else np.ones(len(models))
-        usable &= ~(models[ADDED].is_not_null().to_numpy() & (unknown > 0))
-    return usable
-
-
 BATCH, LINKING_ERROR = "linked_after", "linking_error"
 """Columns of the item table: the version of the bank that a linked item came to, and the standard error of the mean
 score on all items of its batch (0 to 1); null for items of a calibration."""

@@ -148,11 +148,6 @@ class Published:
     rest: Rest | None = None  # None where the bank has all items
     past: PastModels | None = None  # Names as digests, and public scores; None where they are not published
 
-    @property
-    def subset(self) -> PublishedSubset | None:
-        """The items to run where nobody says how many: the first subset."""
-        return self.subsets[0] if self.subsets else None
-
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""
         subsets = [

@@ -75,8 +75,7 @@ class ParallelAnalysis:
 
     n_dims: int  # How many leading eigenvalues exceed their threshold
     eigenvalues: FloatArray  # (n_models - 1,) or shorter: Of the data, falling
-    # The given percentile of each eigenvalue when every item's responses are shuffled over models.
-    thresholds: FloatArray
+    thresholds: FloatArray  # The 95th percentile of each when every item's responses are shuffled over models
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +89,6 @@ class HeldOut:
     is_even: BoolArray  # (n_usable,): Items of even place: abilities come from them, and the others are predicted
     targets: ScoreTargets  # Of all items
     n_trials: FloatArray | None  # (n_held_out, n_usable): Behind each response
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenErrors:
-    """How predictions of hidden items compare with the responses."""
-
-    # (n_held_out, n_scenarios): Predicted minus actual mean response on the items of odd place; NaN where a model has
-    # none.
-    errors: FloatArray
-    # (n_held_out,): Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
-    log_likelihoods: FloatArray
-    mean_log_likelihood: float  # The same over all responses
 
 
 def usual_spec(
@@ -243,7 +230,6 @@ def parallel_analysis(
     rng: np.random.Generator,
     *,
     n_shuffles: int = 20,
-    percentile: float = 95.0,  # Of the shuffled eigenvalues
 ) -> ParallelAnalysis:
     """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; WILD B.1).
 
@@ -260,7 +246,7 @@ def parallel_analysis(
     standardised, missing = filled[:, varies] / spread[varies], missing[:, varies]
     eigenvalues = _correlation_eigenvalues(standardised)
     shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
-    thresholds = np.percentile(shuffled, percentile, axis=0)
+    thresholds = np.percentile(shuffled, 95.0, axis=0)
     # The leading eigenvalues count up to the first that shuffled data reach: later ones above are not dimensions.
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
@@ -270,10 +256,10 @@ def parallel_analysis(
 def _try(held_out: HeldOut, spec: CalibrationSpec, n_dims: int, item_model: ItemModel) -> tuple[float, float, Family]:
     """Give a candidate's mean absolute error of held-out scores, mean log-likelihood of hidden answers, and family."""
     fitted = fit_candidate(held_out, spec, n_dims, item_model=item_model)
-    hidden = hidden_errors(held_out, fitted, held_out.is_even)
-    errors = np.abs(hidden.errors)
+    errors, _, log_likelihood = hidden_errors(held_out, fitted, held_out.is_even)
+    errors = np.abs(errors)
     means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
-    return float(np.nanmean(means)), hidden.mean_log_likelihood, fitted.parameters.family
+    return float(np.nanmean(means)), log_likelihood, fitted.parameters.family
 
 
 def _shuffled(standardised: FloatArray, missing: BoolArray, rng: np.random.Generator) -> FloatArray:
@@ -372,8 +358,12 @@ def hidden_errors(
     held_out: HeldOut,
     fitted: Calibration,  # Of `held_out.train`
     is_shown: BoolArray,  # (n_usable,) or (n_held_out, n_usable): Among the items of even place
-) -> HiddenErrors:
-    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones."""
+) -> tuple[FloatArray, FloatArray, float]:
+    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones.
+
+    Returns predicted minus actual mean responses on these, (n_held_out, n_scenarios), the mean log-likelihood of a
+    response to one, (n_held_out,), both NaN where a model has none, and that over all responses.
+    """
     by_scenario = item_thresholds(fitted.thresholds, held_out.targets.scenarios)
     binary = apply_thresholds(held_out.responses, by_scenario[held_out.targets.scenario_index[held_out.usable]])
     trials = held_out.n_trials
@@ -396,7 +386,7 @@ def hidden_errors(
     else:
         hidden_trials = None if trials is None else trials[:, hidden]
         terms = ResponseModel.of(some).log_likelihood_terms(logit(some, abilities.theta), values, hidden_trials)
-    return HiddenErrors(
+    return (
         score_errors(held_out.responses, predicted, ~held_out.is_even, held_out.targets, held_out.usable),
         mean_where_known(terms, axis=1),
         float(np.nanmean(terms)),

@@ -84,6 +84,16 @@ class FitData:
         )
 
 
+class Derivatives(NamedTuple):
+    """Value of a log-density, with its derivatives in parameters of items, or of models, one a row."""
+
+    value: float
+    gradient: FloatArray  # (n_models, n_dims) or (n_items, n_dims + 1)
+    # (n_models, n_dims, n_dims) or (n_items, n_dims + 1, n_dims + 1): Minus the second derivatives; of log-likelihoods
+    # with guessing the Fisher information.
+    precision: FloatArray
+
+
 class Point(NamedTuple):
     """Items (n_items, n_dims + 1), loadings and intercepts, and abilities (n_models, n_dims)."""
 

@@ -1,30 +1,15 @@
 """One scale and one set of axes for every calibration: abilities N(0, I), principal axes."""
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
+from itembank.calibration.fits import Fit
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
-class Oriented(NamedTuple):
-    """The arguments of `standardise`, moved to the standard scale."""
-
-    loadings: FloatArray
-    intercept: FloatArray
-    item_covariance: FloatArray
-    abilities: FloatArray
-    ability_covariance: FloatArray
-
-
-def standardise(
-    loadings: FloatArray,  # (n_items, n_dims)
-    intercept: FloatArray,  # (n_items,)
-    item_covariance: FloatArray,  # (n_items, n_dims + 1, n_dims + 1): Of each item's (loadings, intercept)
-    abilities: FloatArray,  # (n_models, n_dims)
-    ability_covariance: FloatArray,  # (n_models, n_dims, n_dims)
-) -> Oriented:
+def standardise(fit: Fit) -> Fit:
     """Move abilities to mean 0 and covariance I, and items with them, so that no predicted logit changes.
 
     The covariance is that of the past models' abilities by the law of total variance: the
@@ -35,9 +20,9 @@ def standardise(
 
     With ``theta = m + W theta'`` the logit ``a . theta + c`` is ``(W^T a) . theta' + (c + a . m)``.
     """
-    mean = abilities.mean(axis=0)
-    centred = abilities - mean
-    total = centred.T @ centred / len(abilities) + ability_covariance.mean(axis=0)
+    loadings, mean = fit.loadings, fit.abilities.mean(axis=0)
+    centred = fit.abilities - mean
+    total = centred.T @ centred / len(centred) + fit.ability_covariance.mean(axis=0)
     # Symmetric square root; a direction without any variance keeps its scale.
     values, vectors = np.linalg.eigh(total)
     usable = np.where(values > 1e-12 * max(float(values[-1]), 1e-300), values, 1.0)
@@ -48,58 +33,60 @@ def standardise(
     forward = rotated * np.where((loadings @ rotated).sum(axis=0) < 0.0, -1.0, 1.0)  # W, (n_dims, n_dims)
     back = np.linalg.inv(forward)
     item_map = _item_map(forward, mean)
-    return Oriented(
-        loadings @ forward,
-        intercept + loadings @ mean,
-        item_map @ item_covariance @ item_map.T,
-        centred @ back.T,
-        back @ ability_covariance @ back.T,
+    return replace(
+        fit,
+        loadings=loadings @ forward,
+        intercept=fit.intercept + loadings @ mean,
+        item_covariance=item_map @ fit.item_covariance @ item_map.T,
+        abilities=centred @ back.T,
+        ability_covariance=back @ fit.ability_covariance @ back.T,
     )
 
 
-def standardise_each(
-    loadings: FloatArray,
-    intercept: FloatArray,
-    item_covariance: FloatArray,
-    abilities: FloatArray,
-    ability_covariance: FloatArray,
-) -> Oriented:
+def standardise_each(fit: Fit) -> Fit:
     """Move each ability to mean 0 and variance 1 by itself, and items with it: zeros of the loadings stay zeros.
 
     Variances are total ones as in `standardise`; abilities stay correlated. Loadings of each dimension sum to a
-    positive number. Arguments and result are those of `standardise`.
+    positive number.
     """
-    mean = abilities.mean(axis=0)
-    centred = abilities - mean
-    total = np.mean(centred**2, axis=0) + np.einsum("ldd->d", ability_covariance) / len(abilities)
+    loadings, mean = fit.loadings, fit.abilities.mean(axis=0)
+    centred = fit.abilities - mean
+    total = np.mean(centred**2, axis=0) + np.einsum("ldd->d", fit.ability_covariance) / len(centred)
     scale = np.sqrt(np.where(total > 0.0, total, 1.0)) * np.where(loadings.sum(axis=0) < 0.0, -1.0, 1.0)
     item_map = _item_map(np.diag(scale), mean)
-    return Oriented(
-        loadings * scale,
-        intercept + loadings @ mean,
-        item_map @ item_covariance @ item_map.T,
-        centred / scale,
-        ability_covariance / np.outer(scale, scale),
+    return with_empirical_prior(
+        replace(
+            fit,
+            loadings=loadings * scale,
+            intercept=fit.intercept + loadings @ mean,
+            item_covariance=item_map @ fit.item_covariance @ item_map.T,
+            abilities=centred / scale,
+            ability_covariance=fit.ability_covariance / np.outer(scale, scale),
+        )
     )
 
 
-def reordered(oriented: Oriented, order: IntArray) -> Oriented:
+def reordered(fit: Fit, order: IntArray) -> Fit:
     """Put the abilities in another order, (n_dims,)."""
     with_intercept = np.append(order, order.shape[0])
-    return Oriented(
-        oriented.loadings[:, order],
-        oriented.intercept,
-        oriented.item_covariance[:, with_intercept[:, None], with_intercept],
-        oriented.abilities[:, order],
-        oriented.ability_covariance[:, order[:, None], order],
+    return with_empirical_prior(
+        replace(
+            fit,
+            loadings=fit.loadings[:, order],
+            item_covariance=fit.item_covariance[:, with_intercept[:, None], with_intercept],
+            abilities=fit.abilities[:, order],
+            ability_covariance=fit.ability_covariance[:, order[:, None], order],
+        )
     )
 
 
-def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPrior:
-    """Give the normal distribution of the calibration abilities (WILD eq. 9), posterior covariances included."""
-    mean = abilities.mean(axis=0)
-    centred = abilities - mean
-    return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))
+def with_empirical_prior(fit: Fit) -> Fit:
+    """Return the fit with its abilities' normal distribution (WILD eq. 9) as the prior, their covariances included."""
+    mean = fit.abilities.mean(axis=0)
+    centred = fit.abilities - mean
+    return replace(
+        fit, prior=AbilityPrior(mean, centred.T @ centred / len(centred) + fit.ability_covariance.mean(axis=0))
+    )
 
 
 def _item_map(forward: FloatArray, mean: FloatArray) -> FloatArray:

@@ -388,7 +388,7 @@ def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> 
     refuse_unused(("how", False, "results other than journals of sessions, which say it themselves"))
     from itembank.sessions.journal_sessions import journal_responses
 
-    found = journal_responses(bank, journals).responses
+    found, _, _ = journal_responses(bank, journals)
     aside = aside_items(bank, found.item_ids)
     if aside:
         note(

@@ -133,7 +133,7 @@ def items_to_run(
         return list(plan.order[: plan.sizes[-1]])
     if selection is not None:
         return list(selection.item_ids)
-    from itembank.sessions.pool import excluded_items
+    from itembank.sessions.first_items import excluded_items
 
     excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]

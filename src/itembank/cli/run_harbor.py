@@ -100,7 +100,7 @@ def run_harbor_command(
 
 def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> "ib.SessionSpec":
     """Return a session that does not ask items of other data sets."""
-    from itembank.sessions.pool import excluded_items
+    from itembank.sessions.first_items import excluded_items
 
     excluded = (*excluded_items(bank, spec), *others)
     return replace(spec, constraints=replace(spec.constraints, excluded=excluded)) if others else spec

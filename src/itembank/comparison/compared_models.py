@@ -10,7 +10,7 @@ import numpy as np
 from itembank.bank.bank_views import asked_for, headline_names
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.differences import ItemCounts, raw_scores
+from itembank.comparison.differences import raw_scores
 from itembank.comparison.pairs import PairedDifferences, model_pairs, paired_differences, shared_counts
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.estimation.asked import Asked
@@ -167,11 +167,14 @@ class ComparedModels:
         is_common: BoolArray = fraction >= 0.5
         return is_common if is_common.any() else np.ones_like(is_common)
 
-    def counts(self) -> ItemCounts:
-        """Items behind each target."""
-        counts_of = self.target_weights().T > 0.0  # (n_scenarios, n_targets)
-        n_scenarios = self.bank.targets.n_scenarios
+    @property
+    def n_observed(self) -> IntArray:
+        """Items of each target that each model answered, (n_models, n_targets)."""
         observed = (~np.isnan(self.observations.responses)).astype(np.float64)
-        seen = scenario_sums(observed, self.scenarios(), n_scenarios)
-        sizes = self.bank.targets.scenario_sizes
-        return ItemCounts((seen @ counts_of).astype(np.int64), sizes @ counts_of)
+        seen = scenario_sums(observed, self.scenarios(), self.bank.targets.n_scenarios)
+        return (seen @ (self.target_weights().T > 0.0)).astype(np.int64)
+
+    @property
+    def n_total(self) -> IntArray:
+        """Items of the whole benchmark behind each target, (n_targets,)."""
+        return self.bank.targets.scenario_sizes @ (self.target_weights().T > 0.0)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from itembank.checks import check_fraction
 from itembank.estimation.estimator_specs import DifferenceEstimand, check_estimand
 
+PAIRED = "paired"
+"""The method that takes the raw difference on the items that both models answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:

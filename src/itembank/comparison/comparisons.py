@@ -55,7 +55,7 @@ class ModelPairs:
     def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
         """Take what is shown from the differences of all pairs, and test these."""
         first, second = model_pairs(compared.responses.n_models)
-        observed = compared.counts().observed
+        observed = compared.n_observed
         only_a, only_b = pairs.only_a, pairs.only_b
         if not compared.responses.is_binary:
             only_a, only_b = np.full((2, *only_a.shape), np.nan)

@@ -1,7 +1,5 @@
 """Differences of full scores and the size of their errors, for all pairs and targets."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from itembank.bank.banks import Bank
@@ -52,14 +50,6 @@ def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: 
     return targets.with_overall(means)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemCounts:
-    """Numbers of items that models and the benchmark have, for each target."""
-
-    observed: IntArray  # (n_models, n_targets): Items of the target that each model answered
-    total: IntArray  # (n_targets,): Items of the whole benchmark
-
-
 def learn_errors(
     past: PastEstimates,
     # (n_pairs, n_targets): Classical variance of the paired difference of the past models' responses
@@ -94,29 +84,31 @@ def learn_errors(
 
 def error_variance(
     pairs: PairedDifferences,
-    counts: ItemCounts,
-    standard_errors: FloatArray,
+    observed: IntArray,  # (n_models, n_targets): Items of the target that each model answered
+    n_total: IntArray,  # (n_targets,): Items of the whole benchmark
+    standard_errors: FloatArray,  # (n_models, n_targets)
     errors: PairErrorModel | None,
+    *,
     target: int,
 ) -> FloatArray:
     """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 
     On the same items it is ``a (s_a^2 + s_b^2) + b V`` (`fit_pair_errors`) with the standard errors of both models'
-    scores (n_models, n_targets), on different items ``s_a^2 + s_b^2``. With some items in common it is interpolated by
+    scores, on different items ``s_a^2 + s_b^2``. With some items in common it is interpolated by
     their fraction. V is never below `least_variance`: models that answered all shared items alike, or all of them
     differently, may differ on the unseen items.
     """
     shared = pairs.n_shared[:, target]
-    classical = np.maximum(pairs.variance[:, target], least_variance(shared, int(counts.total[target])))
+    classical = np.maximum(pairs.variance[:, target], least_variance(shared, int(n_total[target])))
     if errors is None or errors.size < NO_ERROR:
         return np.where(shared > 0, classical, np.nan)
-    observed = counts.observed[:, target]
     first, second = model_pairs(observed.shape[0])
     square = standard_errors[:, target] ** 2
     apart = square[first] + square[second]
     together = errors.constant * apart + errors.slope * classical
     # Jaccard index: shared items over the items that at least one of the two answered
-    in_common = shared / np.maximum(observed[first] + observed[second] - shared, 1)
+    answered = observed[:, target]
+    in_common = shared / np.maximum(answered[first] + answered[second] - shared, 1)
     # without shared items V is infinite or unknown; its weight is zero, but 0 * inf would be NaN
     result: FloatArray = in_common * np.where(shared > 0, together, 0.0) + (1.0 - in_common) * apart
     return result

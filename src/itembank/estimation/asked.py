@@ -67,7 +67,7 @@ class Asked:
         why = why_not_drawn(bank, selection)
         if selection is None:
             return cls(bank, observations, not_drawn=why)
-        chances, kept = None, () if bank.published is None else bank.published.subsets
+        chances, kept = None, bank.subsets
         if selection.inclusion_probabilities is not None:
             chance_of = np.full(bank.n_items, np.nan)
             chance_of[bank.responses.item_indices(selection.item_ids)] = selection.inclusion_probabilities

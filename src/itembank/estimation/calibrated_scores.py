@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,12 +25,8 @@ LEAST_OWN = 0.25
 """Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
 
-class Reader(Protocol):
-    """Reads a score that is no mean of items off scenario scores (`itembank.estimation.headlines`)."""
-
-    def read(self, value: FloatArray, scale: FloatArray, learnt: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Put it and the expected size of its error into the last columns, each (n_models, n_targets)."""
-        ...
+Reader: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
+"""Reads a score that is no mean of items off scenario scores (`itembank.estimation.headlines.with_headline`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ class PastEstimates:
     ) -> tuple[FloatArray, FloatArray]:
         """Return new estimates and the sizes of their errors up to a factor, a headline score read off the others."""
         scale = sizes[0] if self.follows_item_model else sizes[1]
-        return (value, scale) if self.reader is None else self.reader.read(value, scale, learnt)
+        return (value, scale) if self.reader is None else self.reader(value, scale, learnt)
 
     @property
     def is_stacked(self) -> bool:

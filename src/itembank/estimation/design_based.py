@@ -121,9 +121,9 @@ def judged_by_design(known: Known) -> ByDesign:
     bank, observations, targets = known.bank, known.observations, known.bank.targets
     probabilities = known.asked.chances_of_columns
     models, columns = np.arange(observations.responses.shape[0]), np.arange(observations.positions.size)
-    factors = factors_of(known.asked)
+    n_factors, apart = factors_of(known.asked)
     blocks = [
-        predicted_answers(known.take(models=models[block], columns=columns), factors)
+        predicted_answers(known.take(models=models[block], columns=columns), n_factors)
         for block in row_blocks(models.size, bank.n_items, times=4)
     ]
     predicted = Predicted(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
@@ -144,7 +144,7 @@ def judged_by_design(known: Known) -> ByDesign:
         # how far all drawn items together are off what was expected
         ratio = np.divide(chance.variance, chance.expected, out=np.ones(value.shape), where=chance.expected > 0.0)
         of_parts = chance_of_draw(parts, predicted, times=ratio)
-        values, variances = composite(synthetic, direct, of_parts.variance, factors.apart, parts)
+        values, variances = composite(synthetic, direct, of_parts.variance, apart, parts)
     values, variances = np.column_stack([values, value]), np.column_stack([variances, chance.variance])
     values = reconciled(values, variances, of_scenarios)
     least = np.column_stack([parts.known, whole.known])

@@ -103,8 +103,8 @@ class DrawnDesign:
                 is_open[draw(np.where(is_open, chances, 0.0), order, rng)] = False
             tried = np.setdiff1d(counts, np.flatnonzero(is_open))
             correction = weights[tried, wanted] / np.minimum(n_tried * chances[tried], 1.0)
-            serving = factors_that_serve(bank, tried, correction)
-            factors, apart = truncated(factors, max(serving.number, 1)), serving.apart
+            n_factors, apart = factors_that_serve(bank, tried, correction)
+            factors = truncated(factors, max(n_factors, 1))
         return cls(factors, weights, wanted, targets.scenario_index, order, apart, n_tried)
 
     @property
@@ -119,9 +119,9 @@ class DrawnDesign:
         wrong answer, and what is not known of the factors.
         """
         model = self.factors
-        posterior = factor_posterior(model, items, answers[None, :])
-        expected = np.clip(model.mean + model.loadings @ posterior.mean[0], LEAST, 1.0 - LEAST)
-        unknown = np.einsum("iq,qr,ir->i", model.loadings, posterior.covariance, model.loadings)
+        factors, covariance = factor_posterior(model, items, answers[None, :])
+        expected = np.clip(model.mean + model.loadings @ factors[0], LEAST, 1.0 - LEAST)
+        unknown = np.einsum("iq,qr,ir->i", model.loadings, covariance, model.loadings)
         return expected, (model.noise + expected * (1.0 - expected)) / 2.0 + unknown
 
     def chances(self, is_open: BoolArray, variances: FloatArray) -> FloatArray:

@@ -35,15 +35,6 @@ FEWEST_TRIED, MOST_TRIED = 10, 1000
 """Past models that say how many factors serve; of more, every so many-th."""
 
 
-class Factors(NamedTuple):
-    """How many factors predict best from some drawn items, and what that is worth for scenario scores."""
-
-    number: int  # -1 where the item model alone predicts
-    # (n_scenarios,): Mean square of past models' scenario scores about predictions, put right by what these are off in
-    # other scenarios; NaN where too few past models say it
-    apart: FloatArray
-
-
 class Predicted(NamedTuple):
     """Predictions for n_models models."""
 
@@ -54,8 +45,8 @@ class Predicted(NamedTuple):
     variance: FloatArray
 
 
-def predicted_answers(known: Known, factors: Factors) -> Predicted:
-    """Predict the answers of new models, to the drawn items and to all others."""
+def predicted_answers(known: Known, n_factors: int) -> Predicted:
+    """Predict the answers of new models, to the drawn items and to all others; -1 factors: by the item model alone."""
     bank, observations, summary = known.bank, known.observations, known.summary
     positions = observations.positions
     fitted = probability(bank.parameters.take(positions), summary.abilities)
@@ -63,9 +54,9 @@ def predicted_answers(known: Known, factors: Factors) -> Predicted:
     # above one, a variance would be larger than a response in [0, 1] can have
     noise = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index[positions]]
     variance = noise * _of_outcomes(left_out)
-    if factors.number < 0:
+    if n_factors < 0:
         return Predicted(fitted, left_out, unseen, variance)
-    model = truncated(fitted_factor_model(bank), factors.number)
+    model = truncated(fitted_factor_model(bank), n_factors)
     by_factors = _by_factors(model, bank, positions, observations.responses)
     fitted, left_out, unseen = (
         (one + other) / 2.0 for one, other in zip((fitted, left_out, unseen), by_factors, strict=True)
@@ -153,20 +144,20 @@ def _by_factors(
 
 def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> FloatArray:
     """Predict the answers to all items, (n_models, n_items), from those to some."""
-    result: FloatArray = model.mean + factor_posterior(model, items, answers).mean @ model.loadings.T
+    result: FloatArray = model.mean + factor_posterior(model, items, answers)[0] @ model.loadings.T
     return result
 
 
-def factors_of(asked: Asked) -> Factors:
+def factors_of(asked: Asked) -> tuple[int, FloatArray]:
     """Return `factors_that_serve` for drawn items; of a published bank what it was published with."""
     if asked.kept is not None and asked.kept.apart.size:
-        return Factors(asked.kept.n_factors, asked.kept.apart)
+        return asked.kept.n_factors, asked.kept.apart
     positions, chances = asked.observations.selected, np.asarray(asked.chances)
     shares = asked.bank.targets.overall_weights[positions]
     return factors_that_serve(asked.bank, positions, shares * (1.0 - chances) / chances)
 
 
-def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> Factors:
+def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> tuple[int, FloatArray]:
     """Say how many factors predict past models best from their answers to these items, each model left out in turn.
 
     One where the bank has fewer than ten past models to leave out, or was published without them; none without an item
@@ -174,7 +165,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
     """
     index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
     if bank.rest is not None or not bank.calibration.is_fitted or bank.n_calibration_models < MODELS_A_FACTOR:
-        return Factors(-1, np.full(n_scenarios, np.nan))
+        return -1, np.full(n_scenarios, np.nan)
 
     def judge() -> dict[str, FloatArray]:
         targets = bank.targets
@@ -208,7 +199,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
         return shapes == {"number": (1,), "apart": (n_scenarios,)} and kept["number"][0] in FACTORS
 
     kept = bank.cache.arrays(cache_name("factors-that-serve", positions, correction), judge, fits=fits)
-    return Factors(int(kept["number"][0]), kept["apart"])
+    return int(kept["number"][0]), kept["apart"]
 
 
 def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:

@@ -50,7 +50,7 @@ def run_variance(
         )
         is_own = expected > 0.0
     ratio = own if is_own.all() else np.where(is_own, own, past_ratio(bank))
-    return run_noise(score_basis(bank), theta, ratio / attempts_of(responses))
+    return run_noise(score_basis(bank), theta, ratio / attempts_of(responses.responses, responses.n_trials))
 
 
 def run_noise(

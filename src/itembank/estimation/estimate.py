@@ -14,7 +14,7 @@ from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.estimation.asked import Asked, all_answers, known_items
-from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
+from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.design_based import judged_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked, placed
@@ -36,9 +36,9 @@ from itembank.estimation.folds import folds
 from itembank.estimation.if_answered import with_lost
 from itembank.estimation.method_trials import Chosen, choose_method, past_of, too_few
 from itembank.estimation.notes import WARNING, notes_on_estimates
-from itembank.estimation.observations import usual_attempts
+from itembank.estimation.observations import attempts_of
 from itembank.estimation.own_means import own_means
-from itembank.estimation.parents import ByParents, Usual, by_parents, check_parent, said_of_parents
+from itembank.estimation.parents import by_parents, check_parent, said_of_parents
 from itembank.estimation.point_methods import Known, estimated_by, gp_irt_share, learnt_headline
 from itembank.estimation.trials import Expectations
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
@@ -323,37 +323,23 @@ def _by_answers(
             progress("estimating models that were each asked other items", number / len(groups))
         with nullcontext() if is_kept else cache.forgetting():
             found.append(_of_group(group, ids, chosen.spec, how, is_calibrated=kind == "calibrated", progress=progress))
-    most, n_models, explanation = found[0].past, len(model_ids), chosen.explanation
-    error, parents = chosen.error, [""] * n_models
-    if np.isnan(error) and kind == "calibrated" and most is not None:
-        error = float(mean_where_known(np.abs(most.error[:, -1])))
+    made, words = [one for one, _ in found], [text for _, texts in found for text in texts]
+    n_models, explanation = len(model_ids), chosen.explanation
+    parents: dict[int, str] = {}
+    for rows, one in zip(groups, made, strict=True):
+        parents |= zip(rows.tolist(), one.parents, strict=False)  # that of a group may be none at all
     if how.parent:
-        kin = [(rows, one.kin) for rows, one in zip(groups, found, strict=True) if one.kin is not None]
-        for rows, one in kin:
-            for row in np.flatnonzero(one.is_used).tolist():
-                parents[rows[row]] = one.parents[row]
-        said = said_of_parents([words for _, one in kin for words in one.words])
-        explanation = (explanation or f"{METHODS.label(chosen.spec)}.") + said
+        explanation = (explanation or f"{made[0].method}.") + said_of_parents(words)
     return _Made(
-        placed([(rows, one.scores) for rows, one in zip(groups, found, strict=True)], n_models),
-        placed([(rows, one.typicality) for rows, one in zip(groups, found, strict=True)], n_models),
-        METHODS.label(chosen.spec),
+        placed([(rows, one.scores) for rows, one in zip(groups, made, strict=True)], n_models),
+        placed([(rows, one.typicality) for rows, one in zip(groups, made, strict=True)], n_models),
+        made[0].method,
         explanation,
-        error,
-        min(one.degrees for one in found),
+        made[0].error if np.isnan(chosen.error) else chosen.error,
+        min(one.degrees for one in made),
         gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None,
-        tuple(parents) if how.parent else (),
+        tuple(parents.get(row, "") for row in range(n_models)) if how.parent else (),
     )
-
-
-class _Group(NamedTuple):
-    """Estimates of models that answered the same items."""
-
-    scores: Scores
-    typicality: Typicality
-    past: PastEstimates | None = None
-    degrees: float = np.inf
-    kin: ByParents | None = None
 
 
 def _of_group(
@@ -364,25 +350,29 @@ def _of_group(
     *,
     is_calibrated: bool,
     progress: ProgressCallback,
-) -> _Group:
-    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them."""
+) -> tuple[_Made, list[str]]:
+    """Estimate models that answered the same items, say how typical each one's answers are, and who is like them."""
     bank, summary = known.bank, known.summary
     past = past_of(known.asked, spec, progress=progress) if is_calibrated or isinstance(spec, Stacked) else None
     value = estimated_by(known, spec, None if past is None else past.weights)
     if past is None or not is_calibrated:
         scores = with_intervals(bank.targets, summary, value, level=how.level)
-        return _Group(scores, Typicality.unknown(len(model_ids)), past)
+        return _Made(scores, Typicality.unknown(len(model_ids)), METHODS.label(spec)), []
     expected = Expectations.of(known)
     value, scale = past.read(value, expected.sizes(value), learnt_headline(known, spec.members))
     scores = with_intervals(
         bank.targets, summary, value, level=how.level, past=past, scale=scale, headline=bank.headline
     )
-    kin = None
+    parents: tuple[str, ...] = ()
+    words: list[str] = []
     if how.parent:
-        usual = Usual(value, scale, past, scores)
-        kin = by_parents(known, model_ids, how.parent, usual, level=how.level, progress=progress)
-        scores = scores if kin is None else scores.where(kin.is_used, kin.scores)
-    return _Group(scores, past.typicality_of(expected.misfit[:, -1]), past, past.degrees, kin)
+        usual = (value, scale)
+        scores, parents, words = by_parents(
+            known, model_ids, how.parent, usual, scores, past=past, level=how.level, progress=progress
+        )
+    error = float(mean_where_known(np.abs(past.error[:, -1])))
+    typicality = past.typicality_of(expected.misfit[:, -1])
+    return _Made(scores, typicality, METHODS.label(spec), "", error, past.degrees, parents=parents), words
 
 
 def _same_items(known: Known) -> list[IntArray]:
@@ -394,10 +384,8 @@ def _same_items(known: Known) -> list[IntArray]:
     observations = known.observations
     answered = np.flatnonzero(~known.summary.is_silent)
     observed = ~np.isnan(observations.responses[answered])
-    how_often = np.ones((answered.size, 1))
-    if observations.n_trials is not None:
-        pairs = zip(observations.n_trials[answered], observations.responses[answered], strict=True)
-        how_often[:, 0] = [usual_attempts(trials, responses) for trials, responses in pairs]
+    trials = None if observations.n_trials is None else observations.n_trials[answered]
+    how_often = attempts_of(observations.responses[answered], trials)
     _, which, counts = np.unique(
         np.column_stack([observed, how_often]), axis=0, return_inverse=True, return_counts=True
     )

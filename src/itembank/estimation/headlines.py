@@ -5,14 +5,16 @@ a method does to scenario scores (it draws them to the mean, errs more in one th
 the errors of the headline score follow in the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.calibrated_scores import PastEstimates, error_inflation
+from itembank.estimation.calibrated_scores import PastEstimates, Reader, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.regressions import combined, ridge_line, stack_weights
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -26,8 +28,10 @@ EXACT = 1e-9
 def expected_win_rates(
     scenario_scores: FloatArray,  # (n_models, n_scenarios): x and s
     sizes: FloatArray,  # (n_models, n_scenarios)
-    reference_scores: FloatArray,  # (n_reference, n_scenarios): Rows of NaN are no references
     own: IntArray,  # (n_models,): Row of each model among the references, against which it is not ranked; -1 for none
+    *,
+    reference_scores: FloatArray,  # (n_reference, n_scenarios): Rows of NaN are no references
+    inflation: FloatArray | float = 1.0,  # (n_scenarios,): Of the sizes, as past errors ask for
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the mean win rate of models whose scenario scores are known up to an error, (n_models,).
 
@@ -39,6 +43,7 @@ def expected_win_rates(
     for the indicators are nested: the square of a sum of k of them is the sum of the first k odd numbers.
     """
     n_models, n_scenarios = scenario_scores.shape
+    sizes = sizes * inflation
     moments = np.zeros((2, n_models))
     is_reference = np.asarray(~np.isnan(reference_scores).any(axis=1))
     for j in range(n_scenarios):
@@ -55,17 +60,21 @@ def expected_win_rates(
     return moments[0], moments[1]
 
 
+Rule: TypeAlias = Callable[[FloatArray, FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+"""Value and variance of a headline score, each (n_models,), from scenario scores and the sizes of their errors, each
+(n_models, n_scenarios), and from the models' rows among the references, -1 for none."""
+
 PRIOR_MODELS = 20.0
 """As of `Stacked`."""
 
 
-def learnt_by(headline: Headline, specs: Sequence[PointSpec]) -> PointSpec | None:
+def learnt_by(headline: Headline | None, specs: Sequence[PointSpec]) -> PointSpec | None:
     """Return the method that learns a headline score from the answers themselves; None where none does.
 
     A win rate follows from scenario scores. An external score may follow the answers beyond these: a method that
     learns scores learns it alone, and several together ('stacked') are weighed with ridge regression.
     """
-    if headline.follows_answers:
+    if headline is None or headline.follows_answers:
         return None
     if len(specs) > 1:
         return Ridge()
@@ -97,7 +106,7 @@ class HeadlineTrial:
             inside = fold == number
             rule = _rule(self.headline, past, plain, is_tried & ~inside)
             own = np.flatnonzero(inside)
-            value[inside], variance[inside] = rule.moments(plain.value[inside, :-1], plain.scale[inside, :-1], own)
+            value[inside], variance[inside] = rule(plain.value[inside, :-1], plain.scale[inside, :-1], own)
         members = np.stack([value] if self.learnt is None else [value, self.learnt])
         weights = self._weights(members - past, is_tried)
         combined_value = np.full(past.size, np.nan)
@@ -105,7 +114,7 @@ class HeadlineTrial:
             inside = fold == number
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
-        reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
+        reader = partial(with_headline, rule=_rule(self.headline, past, plain, is_tried), weights=weights, rest=rest)
         return replace(_with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader=reader)
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
@@ -115,54 +124,34 @@ class HeadlineTrial:
         return stack_weights(errors[:, rows].T, prior_models=PRIOR_MODELS)
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlineReader:
-    """How a headline score is read off the scenario scores of a new model."""
-
-    rule: "WinRateRule | LineRule"
-    weights: FloatArray  # (1,) or (2,): Of the rule and of the learnt estimate, where past models had one
-    rest: float  # Variance of past models' errors beyond what the errors of their scenario scores explain
-
-    def read(
-        self,
-        value: FloatArray,  # (n_models, n_targets): Estimates, and the expected sizes of their errors up to a factor
-        scale: FloatArray,  # (n_models, n_targets)
-        learnt: FloatArray | None,  # (n_models,)
-    ) -> tuple[FloatArray, FloatArray]:
-        """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets)."""
-        own = np.full(value.shape[0], -1, dtype=np.int64)  # new ones have no rows among the past models
-        read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], own)
-        members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
-        size = np.sqrt(variance + self.rest)
-        return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack(
-            [scale[:, :-1], size]
-        )
+def with_headline(
+    value: FloatArray,  # (n_models, n_targets): Estimates, and the expected sizes of their errors up to a factor
+    scale: FloatArray,  # (n_models, n_targets)
+    learnt: FloatArray | None,  # (n_models,)
+    *,
+    rule: Rule,
+    weights: FloatArray,  # (1,) or (2,): Of the rule and of the learnt estimate, where past models had one
+    rest: float,  # Variance of past models' errors beyond what the errors of their scenario scores explain
+) -> tuple[FloatArray, FloatArray]:
+    """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets)."""
+    own = np.full(value.shape[0], -1, dtype=np.int64)  # new ones have no rows among the past models
+    read, variance = rule(value[:, :-1], scale[:, :-1], own)
+    members = np.stack([read] if learnt is None or weights.size == 1 else [read, learnt])
+    size = np.sqrt(variance + rest)
+    return np.column_stack([value[:, :-1], _combined(members, weights)]), np.column_stack([scale[:, :-1], size])
 
 
-@dataclass(frozen=True, slots=True)
-class WinRateRule:
-    """Expected mean win rate given scenario scores and the sizes of their errors."""
-
-    reference: FloatArray  # (n_models, n_scenarios): As of `Headline`
-    inflation: FloatArray  # (n_scenarios,): Of the expected sizes of errors, as past errors ask for
-
-    def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Value and variance, each (n_models,), for scenario scores; `own` are the models' rows in the reference."""
-        return expected_win_rates(scores, scale * self.inflation, self.reference, own)
-
-
-@dataclass(frozen=True, slots=True)
-class LineRule:
-    """External score as a line in scenario scores."""
-
-    intercept: float
-    slopes: FloatArray  # (n_scenarios,)
-    inflation: FloatArray  # (n_scenarios,)
-
-    def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Value and variance, each (n_models,); the errors of scenario scores count as independent."""
-        value = np.clip(self.intercept + scores @ self.slopes, 0.0, 1.0)
-        return value, (scale * self.inflation) ** 2 @ self.slopes**2
+def by_line(
+    scores: FloatArray,
+    scale: FloatArray,
+    own: IntArray,  # noqa: ARG001 (the signature of a rule)
+    *,
+    intercept: float,
+    slopes: FloatArray,  # (n_scenarios,)
+    inflation: FloatArray,  # (n_scenarios,): Of the expected sizes of errors, as past errors ask for
+) -> tuple[FloatArray, FloatArray]:
+    """Rule of a score that is a line in scenario scores; their errors count as independent."""
+    return np.clip(intercept + scores @ slopes, 0.0, 1.0), (scale * inflation) ** 2 @ slopes**2
 
 
 def headline_slopes(
@@ -187,24 +176,25 @@ def headline_slopes(
     return result
 
 
-def reader_of(headline: Headline, estimates: PastEstimates) -> HeadlineReader:
+def reader_of(headline: Headline, estimates: PastEstimates) -> Reader:
     """Return how a headline score is read, from estimates of all past models that have it in their last column."""
     known = np.asarray(~np.isnan(estimates.value).any(axis=1))
     rule = _rule(headline, headline.past, estimates, known)
-    _, variance = rule.moments(estimates.value[known, :-1], estimates.scale[known, :-1], np.flatnonzero(known))
-    return HeadlineReader(rule, np.ones(1), _rest(estimates.error[known, -1], variance))
+    _, variance = rule(estimates.value[known, :-1], estimates.scale[known, :-1], np.flatnonzero(known))
+    return partial(with_headline, rule=rule, weights=np.ones(1), rest=_rest(estimates.error[known, -1], variance))
 
 
-def _rule(headline: Headline, past: FloatArray, plain: PastEstimates, rows: BoolArray) -> WinRateRule | LineRule:
+def _rule(headline: Headline, past: FloatArray, plain: PastEstimates, rows: BoolArray) -> Rule:
     """Learn how the headline score follows from scenario scores, from the past models in `rows`, (n_models,)."""
     inflation = error_inflation(plain.error[rows, :-1], plain.scale[rows, :-1])
     if headline.reference is not None:
-        return WinRateRule(headline.reference, inflation)
+        return partial(expected_win_rates, reference_scores=headline.reference, inflation=inflation)
     scores = plain.value[:, :-1]
     known = rows & ~np.isnan(past) & ~np.isnan(scores).any(axis=1)
     if known.sum() < 2:
-        return LineRule(np.nan, np.zeros(scores.shape[1]), inflation)
-    return LineRule(*ridge_line(scores[known], past[known]), inflation)
+        return partial(by_line, intercept=np.nan, slopes=np.zeros(scores.shape[1]), inflation=inflation)
+    intercept, slopes = ridge_line(scores[known], past[known])
+    return partial(by_line, intercept=intercept, slopes=slopes, inflation=inflation)
 
 
 def _with_last(plain: PastEstimates, truth: FloatArray, value: FloatArray, scale: FloatArray) -> PastEstimates:

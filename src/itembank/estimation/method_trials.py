@@ -124,10 +124,10 @@ def try_methods(
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     about = (items.is_random, None if recipe is None else recipe.name, attempts, *arrays)
     trial = try_out(bank, specs, ask, *about)
-    learner = None if bank.headline is None else learnt_by(bank.headline, specs)
-    if bank.headline is None or learner is None:
+    headline, learner = bank.headline, learnt_by(bank.headline, specs)
+    if headline is None or learner is None:
         return trial
-    headline, past = bank.headline, bank.headline.past
+    past = headline.past
 
     def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         others = past[bank.responses.model_indices(fold.bank.responses.model_ids)]  # copies are left out, too

@@ -134,15 +134,14 @@ def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
     return np.ones(values.shape) if is_single else None
 
 
-def attempts_of(responses: ResponseMatrix) -> FloatArray:
-    """Count the attempts at an item in one run of each model, (n_models,)."""
-    if responses.n_trials is None:
-        return np.ones(responses.n_models)
-    pairs = zip(responses.n_trials.astype(np.float64), responses.responses, strict=True)
-    return np.array([usual_attempts(trials, answers) for trials, answers in pairs])
+def attempts_of(responses: FloatArray, n_trials: FloatArray | IntArray | None) -> FloatArray:
+    """Count the attempts at an item in one run of each model, (n_models,); None for one behind each response."""
+    if n_trials is None:
+        return np.ones(responses.shape[0])
+    return np.array([usual_attempts(*one) for one in zip(n_trials, responses, strict=True)])
 
 
-def usual_attempts(n_trials: FloatArray, responses: FloatArray) -> float:
+def usual_attempts(n_trials: FloatArray | IntArray, responses: FloatArray) -> float:
     """Return the median number of attempts at an item that was answered, at least one."""
     answered = n_trials[~np.isnan(responses)]
     return max(float(np.median(answered)), 1.0) if answered.size else 1.0

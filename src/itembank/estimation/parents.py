@@ -62,15 +62,6 @@ class PastModels(NamedTuple):
     by_item_model: FloatArray  # (n_past, n_targets): Estimated from these answers (`PIRT`)
 
 
-class Usual(NamedTuple):
-    """Estimates of n_models models without their parents."""
-
-    value: FloatArray  # (n_models, n_targets)
-    scale: FloatArray  # (n_models, n_targets): The size of its error, as `past` has it
-    past: PastEstimates  # How such estimates did on past models
-    scores: Scores  # What they come to
-
-
 class Kin(NamedTuple):
     """What past models that answer like each of n_models say of its scores."""
 
@@ -79,15 +70,6 @@ class Kin(NamedTuple):
     disagreement: FloatArray  # (n_models,): x: mean squared difference of the answers, half an item added
     weights: FloatArray  # (n_models, n_past): Of the past models
     differing: FloatArray  # (n_models, n_past): Squared differences of the answers, added up
-
-
-class ByParents(NamedTuple):
-    """Estimates of n_models models by past ones that answer like them."""
-
-    scores: Scores
-    is_used: BoolArray  # (n_models,): Whether it is to be preferred; the scores of others do not count
-    parents: list[str]  # (n_models,): The past model with most of a say
-    words: list[str]  # (n_models,): Who it is, and what that is worth
 
 
 def kin_weights(differing: FloatArray, eligible: BoolArray, named: int | None = None) -> FloatArray:
@@ -213,27 +195,32 @@ def by_parents(
     known: Known,  # Of models that answered the same items
     model_ids: Sequence[str],
     parent: str,  # An id of a past model, or `FIND`
-    usual: Usual,
+    usual: tuple[FloatArray, FloatArray],  # Estimates without parents and the sizes of their errors, as of `past`
+    scores: Scores,  # What these come to
     *,
+    past: PastEstimates,  # How such estimates did on past models
     level: float,
     progress: ProgressCallback,
-) -> ByParents | None:
-    """Estimate models by past ones that answer like them, as far as that served past models; None with too few.
+) -> tuple[Scores, tuple[str, ...], list[str]]:
+    """Estimate models by past ones that answer like them, as far as that served past models.
 
     ``T = v + b (Z - v)`` with v the usual estimate, Z what kin say, and b learnt from past models as like theirs.
     Squared errors are ``k x s^2 + l u`` with x the disagreement, s the size of the usual estimate's error and u the
     spread of Z among the kin: models that solve nothing answer alike, and are no kin. Past models' errors give k and l,
-    and the width. Scores do not count where past models did not gain, or the interval is no narrower.
+    and the width. Models keep their usual scores where past models did not gain, or the interval is no narrower.
+
+    Returns scores, the parent of each model ('' where it keeps its scores), and who it is and what that is worth, in
+    words; with too few past models the usual scores, and no words.
     """
     bank, weights = known.bank, known.bank.targets.scenario_weights
-    value, scale, past, scores = usual
+    value, scale = usual
     found = _past_kin(known.asked, progress)
     rows = np.flatnonzero(~np.isnan(past.error[:, -1] + found[-1, :, -1]))
     candidates = _past_models(bank, bank, known.observations)
     ids = [bank.responses.model_ids[row] for row in candidates.rows.tolist()]
     eligible = np.array([[name != own for name in ids] for own in model_ids])
     if rows.size <= FEWEST or not eligible.any(axis=1).all():
-        return None
+        return scores, ("",) * len(model_ids), []
     rows = rows[np.argsort(found[-1, rows, -1], kind="stable")]
     rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_COMPARED)).round().astype(np.int64))]
     of_past, (score, spread, disagreement) = past.take(rows), found[:, rows]
@@ -264,9 +251,10 @@ def by_parents(
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
     points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
     is_used = (points[:, 0] < points[:, 1]) & ((of_parents.high - of_parents.low) < (scores.high - scores.low))[:, -1]
-    parents = [ids[place] for place in kin.weights.argmax(axis=1).tolist()]
+    closest = zip(kin.weights.argmax(axis=1).tolist(), is_used.tolist(), strict=True)
+    parents = tuple(ids[place] if counts else "" for place, counts in closest)
     words = _in_words(known, model_ids, ids, candidates, kin, is_used, points, named)
-    return ByParents(of_parents, is_used, parents, words)
+    return scores.where(is_used, of_parents), parents, words
 
 
 def _in_words(  # noqa: PLR0917 (what is said rests on all of it)

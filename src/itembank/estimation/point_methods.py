@@ -100,7 +100,7 @@ def learnt_score(
 def learnt_headline(known: Known, members: Sequence[PointSpec]) -> FloatArray | None:
     """Estimate the bank's headline score by the method that learns it (`learnt_by`), (n_models,); None without one."""
     headline = known.bank.headline
-    learner = None if headline is None else learnt_by(headline, members)
+    learner = learnt_by(headline, members)
     return None if headline is None or learner is None else learnt_score(known, learner, headline.past)
 
 

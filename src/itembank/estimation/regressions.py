@@ -253,17 +253,17 @@ def predict_factor(
     for observed, rows in _patterns(~np.isnan(new_responses)):
         items, responses = positions[observed], new_responses[np.ix_(rows, np.flatnonzero(observed))]
         loadings, weights = model.loadings[items], target_weights[items]
-        posterior = factor_posterior(model, items, responses)
+        factors, covariance = factor_posterior(model, items, responses)
         unobserved = target_weights.copy()
         unobserved[items] = 0.0
         left = lever - loadings.T @ weights  # of the items that were not observed
-        value[rows] = responses @ weights + model.mean @ unobserved + posterior.mean @ left
+        value[rows] = responses @ weights + model.mean @ unobserved + factors @ left
         own = model.noise @ unobserved**2
-        variance[rows] = np.einsum("qt,qt->t", posterior.covariance @ left, left) + own
+        variance[rows] = np.einsum("qt,qt->t", covariance @ left, left) + own
         if items.size:
             # by Woodbury's identity r' V^-1 r = (r / s)' (r - L_S E[f]), which needs no matrix of |S| rows
             residual = responses - model.mean[items]
-            unexplained = residual - posterior.mean @ loadings.T
+            unexplained = residual - factors @ loadings.T
             misfit[rows] = np.einsum("li,li,i->l", residual, unexplained, 1.0 / model.noise[items]) / items.size
     return FactorPrediction(np.clip(value, 0.0, 1.0), variance, misfit)
 

@@ -27,8 +27,6 @@ class SelfTest(Tabular):
 
     schema = "gate-self-test"
 
-    first_id: str
-    second_id: str
     n_items: int
     fell: int  # Items on which the second run was worse
     rose: int  # Items on which it was better
@@ -113,10 +111,9 @@ def self_test(pair: GatePair, spec: GateSpec) -> SelfTest:
     reach = normal_quantile(0.5 + spec.level / 2.0) * error
     fell, rose = flips(one, other)
     held = (normal_quantile(1.0 - spec.miss) + normal_quantile(1.0 - spec.false_alarm)) * error
-    names = pair.matrix.model_ids
     mean = float(d.mean())
     return SelfTest(
-        names[0], names[1], n, fell, rose, mean, mean - reach, mean + reach, max(total - trial, 0.0), trial,
+        n, fell, rose, mean, mean - reach, mean + reach, max(total - trial, 0.0), trial,
         math.ceil(1000.0 * held) / 1000.0, spec,
     )  # fmt: skip
 

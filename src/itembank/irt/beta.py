@@ -32,7 +32,7 @@ and near 1 the same with ``b = (1 - p) phi``: the density's formula is divided b
 # ruff: noqa: ARG002 (a family takes no notice of what it does not need)
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import polygamma
@@ -50,13 +50,8 @@ CLIPPED_LOGIT = 13.7
 """Log-odds beyond which a response was clipped: EPSILON has 13.8, and single precision rounds."""
 
 
-class EndRatio(NamedTuple):
-    """Log of the ratio of the density at an end to the probability beyond it, and its derivatives in the logit."""
-
-    value: FloatArray
-    first: FloatArray
-    second: FloatArray
-    third: FloatArray
+EndRatio: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Log of the ratio of the density at an end to the probability beyond it, and three derivatives of it in the logit."""
 
 
 def clipped(responses: FloatArray) -> FloatArray:
@@ -88,7 +83,8 @@ def end_of(mean: Mean, responses: FloatArray, precision: FloatArray) -> EndRatio
     if not (is_low.any() or is_high.any()):
         return None
     ends = zip(low_end(mean, precision), high_end(mean, precision), strict=True)
-    return EndRatio(*(np.where(is_low, low, np.where(is_high, high, 0.0)) for low, high in ends))
+    value, first, second, third = (np.where(is_low, low, np.where(is_high, high, 0.0)) for low, high in ends)
+    return value, first, second, third
 
 
 def _ratio(
@@ -100,7 +96,7 @@ def _ratio(
     first, second, third = (slope / np.maximum(mean, smallest) for slope in slopes)
     # With r = p' / p: (log p)'' = p'' / p - r^2 and (log p)''' = p''' / p - 3 r p'' / p + 2 r^3.
     log_second, log_third = second - first**2, third - 3.0 * first * second + 2.0 * first**3
-    return EndRatio(log_mean + np.log(precision / EPSILON), first, log_second, log_third)
+    return log_mean + np.log(precision / EPSILON), first, log_second, log_third
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
@@ -116,7 +112,7 @@ def log_likelihood_terms(
     """Log-density of each response; of a clipped response the log-probability of its end."""
     mean = bounded_mean(x, asymptotes)
     value, end = _log_density(mean, clipped(responses), precision), end_of(mean, responses, precision)
-    return value if end is None else value - end.value
+    return value if end is None else value - end[0]
 
 
 def likelihood_terms(
@@ -131,7 +127,8 @@ def likelihood_terms(
     end = end_of(mean, responses, precision)
     if end is None:
         return LikelihoodTerms(value, slope, curvature)
-    return LikelihoodTerms(value - end.value, slope - end.first, curvature + end.second)
+    at_end, first, second, _ = end
+    return LikelihoodTerms(value - at_end, slope - first, curvature + second)
 
 
 def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
@@ -140,10 +137,10 @@ def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asympt
     a, b = precision * mean.p, precision * mean.q
     # psi1(a) = psi1(a + 1) + 1 / a^2 leaves nothing to cancel
     result: FloatArray = (precision * mean.first) ** 2 * (trigamma(a + 1.0) + trigamma(b + 1.0))
-    for end, log_probability in _ends(mean, precision):
+    for (_, first, _, _), log_probability in _ends(mean, precision):
         # The terms 1 / a^2 and 1 / b^2 left out above are (p' / p)^2 and (p' / q)^2, less the part that clipping takes:
         # (1 - P) (p' / p)^2. Rounding may put log P above 0, which would make the weight negative.
-        result = result - end.first**2 * np.expm1(np.minimum(log_probability, 0.0))
+        result = result - first**2 * np.expm1(np.minimum(log_probability, 0.0))
     return result
 
 
@@ -160,9 +157,11 @@ def information_slopes(
         + 4.0 * mean.first * mean.second * spread_slope
         + mean.first**2 * spread_second
     )
-    for y, (end, log_probability) in zip((EPSILON, 1.0 - EPSILON), _ends(mean, precision), strict=True):
+    for y, ((_, first, second, third), log_probability) in zip(
+        (EPSILON, 1.0 - EPSILON), _ends(mean, precision), strict=True
+    ):
         # Differentiate P r'^2 with r the log of the ratio: (log P)' is log_slope, and -(log P)'' log_curvature.
-        probability, (_, first, second, third) = np.exp(log_probability), end
+        probability = np.exp(log_probability)
         gradient_in_p = precision * _residual(mean, np.array(y), precision)
         log_slope = mean.first * gradient_in_p - first
         log_curvature = _information(mean, precision) - mean.second * gradient_in_p + second
@@ -178,7 +177,7 @@ def information_slopes(
 def _ends(mean: Mean, precision: FloatArray) -> Iterator[tuple[EndRatio, FloatArray]]:
     """Give the low and the high end, each with the log of its probability."""
     for end, y in ((low_end(mean, precision), EPSILON), (high_end(mean, precision), 1.0 - EPSILON)):
-        yield end, _log_density(mean, np.array(y), precision) - end.value
+        yield end, _log_density(mean, np.array(y), precision) - end[0]
 
 
 def _spread(mean: Mean, precision: FloatArray) -> FloatArray:
@@ -265,7 +264,7 @@ class BetaModel(ResponseModel):
         result: FloatArray = counts @ normaliser.T + (counts * odds) @ (phi * mean.p).T + fixed
         for is_clipped, end in ((odds < -CLIPPED_LOGIT, low_end), (odds > CLIPPED_LOGIT, high_end)):
             if is_clipped.any():
-                result -= (counts * is_clipped) @ end(mean, phi).value.T
+                result -= (counts * is_clipped) @ end(mean, phi)[0].T
         return result
 
 

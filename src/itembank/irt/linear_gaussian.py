@@ -80,14 +80,6 @@ class FactorModel:
         return int(self.loadings.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class FactorPosterior:
-    """Factors of new models given some of their responses."""
-
-    mean: FloatArray  # (n_models, n_factors)
-    covariance: FloatArray  # (n_factors, n_factors): The same for all models that answered the same items
-
-
 def fit_factor_model(
     responses: FloatArray | Columns,  # (n_models, n_items); NaN where missing
     *,
@@ -149,8 +141,10 @@ def self_products(centred: FloatArray, *, is_part: bool) -> FloatArray:
     return result
 
 
-def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> FactorPosterior:
+def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Posterior of the factors from complete responses (n_models, n_observed) to the items at these positions.
+
+    Its means, (n_models, n_factors), and the covariance that it has for all models, (n_factors, n_factors).
 
     ``C = (I + L_S' diag(1/s_S) L_S)^-1`` and ``E[f] = C L_S' diag(1/s_S) (y_S - m_S)``. With fewer items than factors,
     by Woodbury's identity, ``C = I - G L_S`` and ``E[f] = G (y_S - m_S)`` with ``G = L_S' (diag(s_S) + L_S L_S')^-1``,
@@ -160,10 +154,10 @@ def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray)
     if items.size < model.n_factors:
         gain = np.linalg.solve(np.diag(model.noise[items]) + loadings @ loadings.T, loadings)  # G'
         remaining: FloatArray = np.eye(model.n_factors) - loadings.T @ gain
-        return FactorPosterior((responses - model.mean[items]) @ gain, remaining)
+        return (responses - model.mean[items]) @ gain, remaining
     scaled = loadings / model.noise[items, None]
     covariance = np.linalg.inv(np.eye(model.n_factors) + loadings.T @ scaled)
-    return FactorPosterior((responses - model.mean[items]) @ scaled @ covariance, covariance)
+    return (responses - model.mean[items]) @ scaled @ covariance, covariance
 
 
 def expected_factors(model: FactorModel, responses: Columns) -> FloatArray:
@@ -309,9 +303,9 @@ def item_residuals(
     the factor model, (n_observed,).
     """
     loadings, noise = model.loadings[items], model.noise[items]
-    posterior = factor_posterior(model, items, responses)
-    unexplained = (responses - model.mean[items] - posterior.mean @ loadings.T) / noise
-    precision = 1.0 / noise - np.einsum("iq,iq->i", loadings @ posterior.covariance, loadings) / noise**2
+    factors, covariance = factor_posterior(model, items, responses)
+    unexplained = (responses - model.mean[items] - factors @ loadings.T) / noise
+    precision = 1.0 / noise - np.einsum("iq,iq->i", loadings @ covariance, loadings) / noise**2
     return unexplained / precision, 1.0 / precision
 
 
@@ -326,11 +320,11 @@ def group_residuals(
     Arguments are those of `item_residuals`, and columns of `responses`, (n_group,) and (n_reference,), none in both.
     Returns mean residuals, (n_models,), on the scale of responses, and their variance by the factor model.
     """
-    posterior = factor_posterior(model, items[reference], responses[:, reference])
+    factors, covariance = factor_posterior(model, items[reference], responses[:, reference])
     own = items[group]
-    expected = model.mean[own].mean() + posterior.mean @ model.loadings[own].mean(axis=0)
     lever = model.loadings[own].mean(axis=0)
-    variance = float(lever @ posterior.covariance @ lever + model.noise[own].sum() / group.size**2)
+    expected = model.mean[own].mean() + factors @ lever
+    variance = float(lever @ covariance @ lever + model.noise[own].sum() / group.size**2)
     return responses[:, group].mean(axis=1) - expected, variance
 
 

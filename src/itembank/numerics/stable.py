@@ -3,19 +3,9 @@
 All of them use exp(-|x|), which underflows to zero where it no longer matters, and never overflows.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-
-
-class SigmoidTerms(NamedTuple):
-    """``log(1 + e^x)``, ``sigmoid(x)`` and its slope, each of the shape of x."""
-
-    softplus: FloatArray
-    sigmoid: FloatArray
-    slope: FloatArray
 
 
 def softplus(x: FloatArray) -> FloatArray:
@@ -38,10 +28,10 @@ def sigmoid_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(is_positive, larger, smaller), np.where(is_positive, smaller, larger)
 
 
-def sigmoid_terms(x: FloatArray) -> SigmoidTerms:
-    """Softplus, sigmoid and slope together, from one exponential: solvers need all three."""
+def sigmoid_terms(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``log(1 + e^x)``, ``sigmoid(x)`` and its slope, from one exponential: solvers need all three."""
     small = np.exp(-np.abs(x))
     larger = 1.0 / (1.0 + small)  # sigmoid(|x|)
     smaller = small * larger  # sigmoid(-|x|)
     is_positive = x >= 0.0
-    return SigmoidTerms(np.maximum(x, 0.0) + np.log1p(small), np.where(is_positive, larger, smaller), smaller * larger)
+    return np.maximum(x, 0.0) + np.log1p(small), np.where(is_positive, larger, smaller), smaller * larger

@@ -92,9 +92,8 @@ def precision_chart(found: Plan) -> Chart:
 
 def _published(bank: Bank) -> tuple[Block, ...]:
     """Tell what the whole bank measured for each set of items that the published one asks to be run."""
-    subsets = () if bank.published is None else bank.published.subsets
-    measured = sorted((one for one in subsets if "error" in one.measured), key=lambda one: one.selection.n_items)
-    if not measured and any(one.apart.size for one in subsets):
+    measured = sorted((one for one in bank.subsets if "error" in one.measured), key=lambda one: one.selection.n_items)
+    if not measured and any(one.apart.size for one in bank.subsets):
         return (Text("The items that it asks to be run were drawn by chance: intervals hold whatever a model is."),)
     if not measured:
         return (Text("The bank was published without past models' answers and without errors measured on them."),)

@@ -7,8 +7,8 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.compare import PAIRED
 from itembank.comparison.compared_models import ComparedModels
+from itembank.comparison.comparison_spec import PAIRED
 from itembank.comparison.comparisons import Comparison
 from itembank.errors import DataWarning, shown
 from itembank.estimation.asked import known_items

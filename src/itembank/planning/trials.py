@@ -176,7 +176,7 @@ def plan_trials(
         unit = _unit(bank, cost_unit)
     prospect = prospect_of(bank, target, level, power)
     # past answers are means of so many trials, and lie so much nearer to their predictions
-    usual = float(np.mean(1.0 / attempts_of(bank.responses)))
+    usual = float(np.mean(1.0 / attempts_of(bank.responses.responses, bank.responses.n_trials)))
     trials = past_ratio(bank) * outcome_variances(bank)
     between = np.maximum(prospect.variances - usual * trials, 0.0)
     squares = prospect.weights**2

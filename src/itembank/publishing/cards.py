@@ -80,7 +80,7 @@ def card(
     `left_out` columns of its tables that are not published; `beside` says what the files of a small subset hold, by
     their names.
     """
-    published, subset = bank.published, bank.published.subset if bank.published else None
+    published, subset = bank.published, next(iter(bank.subsets), None)
     few = "about a hundred" if subset is None else f"{subset.selection.n_items:,}"
     summary = (
         f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "

@@ -99,8 +99,9 @@ def _in_a_sentence(bank: Bank) -> str:
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
     size = f"A bank of {models}{bank.n_total:,} items"
-    subsets = () if bank.published is None else bank.published.subsets
-    known = [(one.selection.n_items, one.measured["half_width"]) for one in subsets if "half_width" in one.measured]
+    known = [
+        (one.selection.n_items, one.measured["half_width"]) for one in bank.subsets if "half_width" in one.measured
+    ]
     if not known and (plan := overall_plan(bank)) is not None:
         usual = plan.near(100)
         known = [(usual.n_items, usual.half_width)]

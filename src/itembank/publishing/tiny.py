@@ -120,7 +120,7 @@ def publish_tiny(
     if chosen is None:
         chosen = select(whole, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
     published = without_responses(whole, selections=[chosen], progress=part_of(progress, 0.5, 0.9))
-    subset = published.published.subset if published.published is not None else None
+    subset = next(iter(published.subsets), None)
     items = chosen if subset is None else subset.selection
     tiny = Tiny(published, items, cross_validated_scores(whole, chosen), left_out(given, published))
     options = CardOptions(spec.name or folder.resolve().name, folder.name, spec.license)

@@ -243,10 +243,10 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
     none = np.empty((0, bank.targets.n_scenarios + 1))
     if selection.inclusion_probabilities is not None and bank.calibration.is_fitted:
-        factors, half = factors_of(Asked.of_past(bank, selection)), expected_half_width(bank, selection, level=0.95)
+        n_factors, apart = factors_of(Asked.of_past(bank, selection))
         why = f"{selection.method}: intervals rest on the draw, whatever the model is."
-        nothing, measured = (none,) * 4, {"half_width": half}
-        return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, factors.number, single(factors.apart))
+        nothing, measured = (none,) * 4, {"half_width": expected_half_width(bank, selection, level=0.95)}
+        return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, n_factors, single(apart))
     asked = Asked.of_past(bank, selection)
     explanation, past = choose_method(asked, progress).explanation, past_of(asked, Stacked())
     if past is None or past.weights is None:

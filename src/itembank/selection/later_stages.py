@@ -145,7 +145,7 @@ class LocalDesign:
         # what is answered is known: the design is that for the other items' part of the scores, given the answers
         items = np.concatenate([pool.items for pool in self.pools])
         is_open = np.concatenate([pool.is_candidate for pool in self.pools]) & ~np.isin(items, asked)
-        given = factor_posterior(model, answered, np.zeros((0, answered.size))).covariance
+        _, given = factor_posterior(model, answered, np.zeros((0, answered.size)))
         weights = self.target_weights.copy()
         weights[answered] = 0.0
         loadings = model.loadings @ np.linalg.cholesky((given + given.T) / 2.0)

@@ -146,10 +146,10 @@ def session_estimate(
         parts.append(part)
         near.append(known)
     # a custom score is the overall one of its own targets
-    scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
+    scores = parts[0].with_targets(parts[1].targets(slice(-1, None))) if pool.has_custom else parts[0]
     sizes = pool.basis.targets.scenario_sizes
     n_items, n_total = [*summaries[0].n_observed[0].tolist(), positions.size], [*sizes, sizes.sum()]
-    if pool.custom is not None:
+    if pool.has_custom:
         counts = pool.target_weights > 0.0
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)

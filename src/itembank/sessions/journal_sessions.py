@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -277,18 +277,16 @@ class KeptSession(NamedTuple):
             raise DataError(f"{self.path}: {error}") from error
 
 
-class JournalAnswers(NamedTuple):
-    """Answers of sessions."""
-
-    responses: ResponseMatrix  # One model a journal, over all items that any was asked
-    order: dict[str, list[str]]  # In the order of answering
-    sessions: dict[str, SessionSpec]
+JournalAnswers: TypeAlias = tuple[ResponseMatrix, dict[str, list[str]], dict[str, SessionSpec]]
 
 
 def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
     """Read the answers of sessions with this bank, also to items that it keeps aside by now.
 
     The last word on an item counts, in the place of the first answer to it.
+
+    Returns responses, one model a journal, over all items that any was asked; and by model the items in the order of
+    answering, and the session's spec.
     """
     journals = [KeptSession.read(path) for path in paths]
     for one in journals:
@@ -312,7 +310,7 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
     models = pl.DataFrame({"model_id": names, ANSWERED_HOW: [way_of(spec.criterion) for spec in specs]})
     matrix = ResponseMatrix.create(values, items=items, models=models)
     order = {name: list(found) for name, found in answers}
-    return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
+    return matrix, order, dict(zip(names, specs, strict=True))
 
 
 def bank_of_journals(bank: Bank, paths: Sequence[Path]) -> Bank:

@@ -1,4 +1,4 @@
-"""`SessionPool`: what sessions over one bank share, made once; with the prices and errors of past models."""
+"""`SessionPool`: what sessions over one bank share, made once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,11 +12,9 @@ from itembank.bank.costs import CostUnit
 from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
-from itembank.estimation.headlines import reader_of
 from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
@@ -27,110 +25,16 @@ from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimality, uses_cost
 from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
-from itembank.selection.select import candidates, select
-from itembank.selection.selector_specs import VOptimal as VOptimalItems
 from itembank.sessions.asking import SessionState
+from itembank.sessions.checkpoints import PastSessions
 from itembank.sessions.events import Event
+from itembank.sessions.first_items import excluded_items, lead_items
 from itembank.sessions.limits import Decision
-from itembank.sessions.prices import ROUNDING, Prices, cheapest_cost
+from itembank.sessions.prices import Prices
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
 
 NO_LIMIT = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True)
-class PastSessions:
-    """Estimates of past models after some numbers of answers, from banks that had not seen them."""
-
-    n_answered: FloatArray  # (n_checkpoints,): Rising
-    # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
-    truth: FloatArray
-    # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
-    # errors up to a factor, as in `PastEstimates`; NaN where a session ended before.
-    value: FloatArray
-    standard_error: FloatArray  # (n_checkpoints, n_models, n_targets)
-    scale: FloatArray  # (n_checkpoints, n_models, n_targets)
-    # (n_checkpoints, 3, n_targets): Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where
-    # p-IRT serves best.
-    weights: FloatArray
-    misfit: FloatArray  # (n_checkpoints, n_models)
-    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`PastEstimates`), else 0.
-    follows_item_model: FloatArray
-
-    def around(
-        self,
-        n: int,
-        # (n_columns,): Targets to take, in this order
-        columns: IntArray,
-        headline: Headline | None = None,  # The score that the last of them is, where it is not the overall one
-    ) -> list[tuple[PastEstimates, float]]:
-        """Return what is known at the checkpoints around n answers, with shares linear in the logarithm of n.
-
-        Before the first and after the last checkpoint that of the nearest counts alone.
-        """
-        last, after = len(self.n_answered) - 1, int(np.searchsorted(self.n_answered, n))
-        shares = {min(after, last): 1.0}
-        if 0 < after <= last and n < self.n_answered[after]:
-            low, high = np.log(self.n_answered[after - 1 : after + 1])
-            fraction = float((np.log(n) - low) / (high - low))
-            shares = {after - 1: 1.0 - fraction, after: fraction}
-        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in shares.items()]
-
-    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> PastEstimates:
-        found = PastEstimates(
-            self.truth[:, columns],
-            self.value[checkpoint][:, columns],
-            self.standard_error[checkpoint][:, columns],
-            self.scale[checkpoint][:, columns],
-            misfit=self.misfit[checkpoint],
-            weights=self.weights[checkpoint][:, columns],
-            follows_item_model=float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0,
-        )
-        return found if headline is None else replace(found, reader=reader_of(headline, found))
-
-
-def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray:
-    """Items that every model is asked first, (n_items,): V-optimal ones.
-
-    The item that tells most by the item model is near the model's present estimate, which is wrong where the item model
-    is. These tell much whatever the model is.
-    """
-    n_start, result = n_lead_items(bank, spec, criterion), np.zeros(bank.n_items, dtype=bool)
-    if not n_start or not bank.calibration.is_fitted:
-        return result
-    wanted = spec.target if spec.target in bank.targets.scenarios else None
-    method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
-    excluded = excluded_items(bank, spec)
-    may_come = candidates(bank, method, excluded)
-    n_start = min(n_start, int(may_come.sum()))
-    chosen = select(bank, n_start, method=method, rng=0, excluded=excluded)
-    result[bank.responses.item_indices(chosen.item_ids)] = True
-    return result
-
-
-def excluded_items(bank: Bank, spec: SessionSpec) -> tuple[str, ...]:
-    """Return the items that sessions of this spec never ask: of scenarios of which `at_most` allows none, too.
-
-    Unless the spec says which, those outside a bank's own items are among them.
-    """
-    excluded, items = spec.constraints.excluded, bank.responses.items
-    if excluded is None:
-        own = {item for one in bank.own_selections for item in one.item_ids}
-        excluded = tuple(item for item in bank.item_ids if item not in own) if own else ()
-    limits = spec.constraints.at_most
-    none = [scenario for scenario, limit in limits.items() if limit == 0] if isinstance(limits, Mapping) else []
-    return tuple(dict.fromkeys((*excluded, *items["item_id"].filter(items["scenario"].is_in(none)))))
-
-
-def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
-    """Return how many first items are the same for every model (`SessionSpec.n_start`)."""
-    if spec.n_start is not None:
-        return spec.n_start
-    has_costs = spec.cost is not None or bool(spec.budget.costs)
-    is_usual = isinstance(criterion, VOptimality) and not has_costs and isinstance(spec.target, str)
-    # two thirds of the session, of 30 items where the budget does not say
-    return 2 * (spec.budget.n_items or 30) // 3 if is_usual and bank.n_models else 0
 
 
 def with_errors_of(bank: Bank, spec: SessionSpec) -> SessionSpec:
@@ -152,8 +56,8 @@ class SessionPool(Compact):
     item_table: pl.DataFrame  # The bank's table of items
     positions: Mapping[str, int]  # By item id
     items: DesignItems
-    basis: ScoreBasis
-    custom: ScoreBasis | None  # The same with targets whose 'overall' is the custom one
+    # What scores are made of; of a custom target also the same with targets whose 'overall' is the custom one.
+    bases: tuple[ScoreBasis, ...]
     bounds: Bounds
     target_weights: FloatArray  # (n_items,): Of the score that is wanted
     goal: FloatArray | None  # (n_dims, n_dims): M of 'v-optimal'
@@ -211,8 +115,7 @@ class SessionPool(Compact):
             item_table=bank.responses.items,
             positions=positions,
             items=items,
-            basis=ScoreBasis.of_bank(bank),
-            custom=None if custom is None else ScoreBasis.of_bank(bank, custom),
+            bases=(ScoreBasis.of_bank(bank), *([] if custom is None else [ScoreBasis.of_bank(bank, custom)])),
             bounds=replace(bounds, at_most=np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
             target_weights=weights,
             goal=goal_matrix(items, weights) if isinstance(criterion, VOptimality) else None,
@@ -235,19 +138,23 @@ class SessionPool(Compact):
             raise ParameterError(
                 f"a rule must name a score among {shown(scores)}, got {shown(unknown)}.{did_you_mean(unknown, scores)}"
             )
-        _check_budget(pool)
+        pool.prices.check_budget(spec, items, bounds, whichever=is_drawn)
         return pool
 
     @property
     def score_names(self) -> tuple[str, ...]:
         """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' if there is one."""
-        names = self.basis.targets.names
-        return names if self.custom is None else (*names, CUSTOM)
+        return (*self.basis.targets.names, *([CUSTOM] if self.has_custom else []))
 
     @property
-    def bases(self) -> tuple[ScoreBasis, ...]:
-        """The basis of the bank's targets, and that of the custom one if there is one."""
-        return (self.basis,) if self.custom is None else (self.basis, self.custom)
+    def basis(self) -> ScoreBasis:
+        """That of the bank's own targets."""
+        return self.bases[0]
+
+    @property
+    def has_custom(self) -> bool:
+        """Whether the target was given as weights of items."""
+        return len(self.bases) > 1
 
     @property
     def criterion(self) -> Criterion:
@@ -266,7 +173,7 @@ class SessionPool(Compact):
     def score_weights(self, bank: Bank) -> FloatArray:
         """Return the weight of each item in all scores that sessions estimate, (n_items, n_scores)."""
         weights = target_weights(bank)
-        return weights if self.custom is None else np.column_stack([weights, self.target_weights])
+        return np.column_stack([weights, self.target_weights]) if self.has_custom else weights
 
     def with_factors(self, bank: Bank) -> Self:
         """Return the same pool with the factor models of its bank, for all scores that sessions estimate."""
@@ -345,41 +252,3 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
             f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."
         )
     return value
-
-
-def _check_budget(pool: SessionPool) -> None:
-    """Refuse a budget that cannot pay for a single item, or not for those that scenarios or rules must have."""
-    budget, stopping = pool.spec.budget, pool.spec.stopping
-    if stopping.has_rules and budget.n_items is not None and stopping.min_items > budget.n_items:
-        raise ParameterError(
-            f"min_items must be at most the budget of items, or no precision could end a session: got "
-            f"{stopping.min_items} and {budget.n_items}. Lower it, or raise the budget."
-        )
-    fits = pool.items.is_candidate.copy()
-    for name, amount in budget.costs.items():
-        fits &= pool.prices.expected[name] <= amount * (1.0 + ROUNDING)
-    if pool.drawn is not None and not fits[pool.items.is_candidate].all():
-        costs = {name: pool.prices.expected[name][pool.items.is_candidate].max() for name in budget.costs}
-        raise ParameterError(
-            "the budget must pay for whichever item is drawn first: got "
-            f"{_amounts(budget.costs)}, and the dearest is expected to cost {_amounts(costs)}. Raise it."
-        )
-    if not fits.any():
-        costs = {name: pool.prices.expected[name][pool.items.is_candidate].min() for name in budget.costs}
-        raise ParameterError(
-            "the budget must pay for at least one item, and no item to choose from is expected to cost so little: got "
-            f"{_amounts(budget.costs)}, and the cheapest costs {_amounts(costs)}. Raise it."
-        )
-    for name, amount in budget.costs.items():
-        needed, _ = cheapest_cost(
-            pool.prices.expected[name], pool.items.is_candidate, pool.items.scenario_index, pool.bounds.at_least
-        )
-        if needed > amount:
-            raise ParameterError(
-                f"constraints must not contradict the budget: at_least asks for {pool.bounds.at_least.sum()} items, "
-                f"which cost {needed:g} {name} at least, and the budget is {amount:g}. Ask for fewer, or raise it."
-            )
-
-
-def _amounts(costs: Mapping[str, float]) -> str:
-    return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())

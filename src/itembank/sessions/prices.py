@@ -17,8 +17,11 @@ from itembank.bank.costs import (
     known_units,
     response_costs,
 )
+from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
+from itembank.selection.greedy import Bounds
+from itembank.selection.item_worth import DesignItems
 from itembank.sessions.asking import SessionState
 from itembank.sessions.session_spec import SessionSpec
 
@@ -124,6 +127,37 @@ class Prices:
         expected = {name: expected_cost(bank, one, needed=needed) for name, one in units.items()}
         past = {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()}
         return cls(budget, units, expected, past, recorded)
+
+    def check_budget(self, spec: SessionSpec, items: DesignItems, bounds: Bounds, *, whichever: bool) -> None:
+        """Refuse a budget that cannot pay for one item (all, if any may come), or for what scenarios and rules need."""
+        budget, stopping, is_candidate = spec.budget, spec.stopping, items.is_candidate
+        if stopping.has_rules and budget.n_items is not None and stopping.min_items > budget.n_items:
+            raise ParameterError(
+                f"min_items must be at most the budget of items, or no precision could end a session: got "
+                f"{stopping.min_items} and {budget.n_items}. Lower it, or raise the budget."
+            )
+        fits = is_candidate.copy()
+        for name, amount in budget.costs.items():
+            fits &= self.expected[name] <= amount * (1.0 + ROUNDING)
+        if whichever and not fits[is_candidate].all():
+            costs = {name: self.expected[name][is_candidate].max() for name in budget.costs}
+            raise ParameterError(
+                "the budget must pay for whichever item is drawn first: got "
+                f"{_amounts(budget.costs)}, and the dearest is expected to cost {_amounts(costs)}. Raise it."
+            )
+        if not fits.any():
+            costs = {name: self.expected[name][is_candidate].min() for name in budget.costs}
+            raise ParameterError(
+                "the budget must pay for at least one item, and no item to choose from is expected to cost so little: "
+                f"got {_amounts(budget.costs)}, and the cheapest costs {_amounts(costs)}. Raise it."
+            )
+        for name, amount in budget.costs.items():
+            needed, _ = cheapest_cost(self.expected[name], is_candidate, items.scenario_index, bounds.at_least)
+            if needed > amount:
+                raise ParameterError(
+                    f"constraints must not contradict the budget: at_least asks for {bounds.at_least.sum()} items, "
+                    f"which cost {needed:g} {name} at least, and the budget is {amount:g}. Ask for fewer, or raise it."
+                )
 
     def silent_in(self, costs: Mapping[str, float]) -> list[str]:
         """Name the units of the budget that given costs are not in, so that the expected cost is counted instead."""
@@ -238,3 +272,7 @@ def cheapest_cost(
         total += float(cheapest.sum())
         dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
     return total, dearest
+
+
+def _amounts(costs: Mapping[str, float]) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())

@@ -282,9 +282,9 @@ def held_out_errors(
             fitted = fit_candidate(part, spec, n_dims)
             spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):
-                hidden = hidden_errors(part, fitted, is_shown)
-                errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
-                log_likelihoods[j, k, split.test] = hidden.log_likelihoods
+                off, log_likelihood, _ = hidden_errors(part, fitted, is_shown)
+                errors[j, k, split.test] = mean_where_known(np.abs(off), axis=1)
+                log_likelihoods[j, k, split.test] = log_likelihood
     return tried, sizes, errors, log_likelihoods
 
 

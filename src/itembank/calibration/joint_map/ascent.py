@@ -1,13 +1,12 @@
 """The ascent of joint MAP: sweeps of items and abilities with jumps along the way, for any of its item models."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Point
-from itembank.calibration.joint_map.steps import Derivatives
+from itembank.calibration.fits import Ascent, Derivatives, Point
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -45,12 +44,8 @@ class Problem(Protocol):
         ...
 
 
-class _Reached(NamedTuple):
-    """A point with the derivatives that the next step needs, and the objective there."""
-
-    point: Point
-    derivatives: Derivatives
-    objective: float
+_Reached: TypeAlias = tuple[Point, Derivatives, float]
+"""A point with the derivatives that the next step needs, and the objective there."""
 
 
 def ascend(problem: Problem, start: Point, *, progress: ProgressCallback = silent) -> Ascent[Point]:
@@ -60,26 +55,25 @@ def ascend(problem: Problem, start: Point, *, progress: ProgressCallback = silen
     last two (SQUAREM, Varadhan and Roland 2008, scheme S3), which is kept only when the density does not fall.
     """
     max_iterations, tolerance = problem.spec.max_iterations, problem.spec.tolerance
-    of_items = problem.item_derivatives(start)
-    reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
-    history, before = [reached.objective], [start]
+    point, of_items = start, problem.item_derivatives(start)
+    objective = of_items.value + problem.log_prior(start)
+    history, before = [objective], [start]
     for sweep in range(max_iterations):
-        point, of_items, objective = reached
         step = Point(problem.item_step(point, of_items), np.zeros_like(point.abilities))
         point, of_abilities, objective = _raise(problem, point, step, objective, problem.ability_derivatives)
         step = Point(np.zeros_like(point.items), problem.ability_step(point, of_abilities))
-        reached = _raise(problem, point, step, objective, problem.item_derivatives)
-        history.append(reached.objective)
+        point, of_items, objective = _raise(problem, point, step, objective, problem.item_derivatives)
+        history.append(objective)
         rise = (history[-1] - history[-2]) / abs(history[-1])
         if rise <= tolerance:
-            return Ascent(reached.point, history, converged=True)
-        before.append(reached.point)
+            return Ascent(point, history, converged=True)
+        before.append(point)
         if len(before) == 3:
-            reached = _jump(problem, before, reached)
-            before = [reached.point]
+            point, of_items, objective = _jump(problem, before, (point, of_items, objective))
+            before = [point]
         done = float(np.log(rise) / np.log(tolerance)) if rise < 1.0 else 0.0
         progress("joint MAP", max(sweep / max_iterations, done))
-    return Ascent(reached.point, history, converged=False)
+    return Ascent(point, history, converged=False)
 
 
 def _jump(problem: Problem, before: list[Point], reached: _Reached) -> _Reached:
@@ -102,8 +96,8 @@ def _jump(problem: Problem, before: list[Point], reached: _Reached) -> _Reached:
     items = np.where(items * before[2].items < 0.0, before[2].items, items)
     point = problem.settled(Point(items, abilities))
     derivatives = problem.item_derivatives(point)
-    objective = derivatives.log_likelihood + problem.log_prior(point)
-    return _Reached(point, derivatives, objective) if objective >= reached.objective else reached
+    objective = derivatives.value + problem.log_prior(point)
+    return (point, derivatives, objective) if objective >= reached[-1] else reached
 
 
 def _raise(
@@ -116,9 +110,9 @@ def _raise(
         items = start.items + fraction * step.items
         point = problem.settled(Point(items, start.abilities + fraction * step.abilities))
         derivatives = derivatives_at(point)
-        objective = derivatives.log_likelihood + problem.log_prior(point)
+        objective = derivatives.value + problem.log_prior(point)
         if objective >= least or fraction < 1e-4:
-            return _Reached(point, derivatives, objective)
+            return point, derivatives, objective
         fraction *= 0.5
 
 

@@ -5,13 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Fit, FitData, Point
+from itembank.calibration.fits import Ascent, Derivatives, Fit, FitData, Point
 from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
     N_START_STEPS,
-    Derivatives,
     ability_derivatives,
     best_affine,
     item_derivatives,
@@ -48,14 +47,15 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
     of_abilities = ability_derivatives(data, *path.end).precision
     item_covariance, ability_covariance = np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
-    oriented = standardise(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance)
-    return Fit(
-        **oriented._asdict(),
-        prior=AbilityPrior.standard(spec.n_dims),
-        converged=path.converged and is_determined,
-        n_iterations=len(path.history) - 1,
-        message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
-        history=np.asarray(path.history),
+    return standardise(
+        Fit(
+            *(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance),
+            prior=AbilityPrior.standard(spec.n_dims),
+            converged=path.converged and is_determined,
+            n_iterations=len(path.history) - 1,
+            message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
+            history=np.asarray(path.history),
+        )
     )
 
 

@@ -20,14 +20,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Fit, FitData, Point
+from itembank.calibration.fits import Derivatives, Fit, FitData, Point
 from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.steps import (
     BLOCK_CELLS,
     LARGEST_STEP,
     LEAST_INFORMATION,
     N_START_STEPS,
-    Derivatives,
     Terms,
     best_transform,
     guessing_terms,
@@ -35,9 +34,10 @@ from itembank.calibration.joint_map.steps import (
     newton_step,
     thresholded,
 )
-from itembank.calibration.orientation import empirical_prior, standardise_each
+from itembank.calibration.orientation import standardise_each
 from itembank.calibration.start import advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
@@ -57,13 +57,14 @@ class Nested(NamedTuple):
         squares, general_squares = packed_products(design), packed_products(general_design)
         slopes, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
         general_slopes, general_packed = np.zeros((len(items), 2)), np.zeros((len(items), 3))
-        for rows, whole, general in _blocks(data, items, design, general_weight):
-            slopes[rows], packed[rows] = whole.slope.T @ design, whole.curvature.T @ squares
-            total += whole.log_likelihood
+        for rows, (value, slope, curvature), general in _blocks(data, items, design, general_weight):
+            slopes[rows], packed[rows] = slope.T @ design, curvature.T @ squares
+            total += value
             if general is not None:
-                general_slopes[rows] = general.slope.T @ general_design
-                general_packed[rows] = general.curvature.T @ general_squares
-                total += general_weight * general.log_likelihood
+                of_general, slope_of_general, curvature_of_general = general
+                general_slopes[rows] = slope_of_general.T @ general_design
+                general_packed[rows] = curvature_of_general.T @ general_squares
+                total += general_weight * of_general
         # from derivatives in (alpha, alpha K, c) to those in (alpha, K, c), by the chain rule
         precision = unpack(packed, design.shape[1])
         chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
@@ -85,14 +86,15 @@ class Nested(NamedTuple):
         design = np.asfortranarray(np.column_stack([abilities, np.ones(n_models)]), dtype=data.responses.dtype)
         squares = packed_products(loadings)
         gradient, packed, total = np.zeros((n_models, n_dims)), np.zeros((n_models, squares.shape[1])), 0.0
-        for rows, whole, general in _blocks(data, items, design, general_weight):
-            gradient += whole.slope @ loadings[rows]
-            packed += whole.curvature @ squares[rows]
-            total += whole.log_likelihood
+        for rows, (value, slope, curvature), general in _blocks(data, items, design, general_weight):
+            gradient += slope @ loadings[rows]
+            packed += curvature @ squares[rows]
+            total += value
             if general is not None:
-                gradient[:, 0] += general_weight * (general.slope @ loadings[rows, 0])
-                packed[:, 0] += general_weight * (general.curvature @ squares[rows, 0])
-                total += general_weight * general.log_likelihood
+                of_general, slope_of_general, curvature_of_general = general
+                gradient[:, 0] += general_weight * (slope_of_general @ loadings[rows, 0])
+                packed[:, 0] += general_weight * (curvature_of_general @ squares[rows, 0])
+                total += general_weight * of_general
         return Derivatives(total, gradient, unpack(packed, n_dims))
 
     def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
@@ -130,14 +132,15 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         problem.data.observed,
         n_dims=spec.n_dims,
     )
-    oriented = standardise_each(*_in_canonical(problem, path.end))
-    return Fit(
-        **oriented._asdict(),
-        prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
-        converged=path.converged and is_determined,
-        n_iterations=len(path.history) - 1,
-        message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
-        history=np.asarray(path.history),
+    return standardise_each(
+        Fit(
+            *_in_canonical(problem, path.end),
+            prior=AbilityPrior.standard(spec.n_dims),
+            converged=path.converged and is_determined,
+            n_iterations=len(path.history) - 1,
+            message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
+            history=np.asarray(path.history),
+        )
     )
 
 
@@ -339,4 +342,4 @@ def _terms(data: FitData, block: slice, x: FloatArray) -> Terms:
     slope = responses - sigmoid
     if weights is not None:
         cells, slope, curvature = cells * weights, slope * weights, curvature * weights
-    return Terms(float(cells.sum(dtype=np.float64)), slope, curvature)
+    return float(cells.sum(dtype=np.float64)), slope, curvature

@@ -4,13 +4,13 @@ Objective: ``sum log P - |theta|^2 / 2 - l1 sum |a| - sum c^2 / (2 intercept_sd^
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import FitData
+from itembank.calibration.fits import Derivatives, FitData
 from itembank.irt.logistic import Asymptotes, asymptotes_of, information_weights, log_likelihood_terms, score_terms
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.stable import sigmoid_terms
@@ -23,22 +23,8 @@ Weights: TypeAlias = FloatArray | BoolArray | None
 """How often each response of a block counts, 0 where it was not observed; None for once each."""
 
 
-class Derivatives(NamedTuple):
-    """Log-likelihood of all responses, with derivatives in one set of parameters."""
-
-    log_likelihood: float
-    gradient: FloatArray  # (n_models, n_dims) or (n_items, n_dims + 1)
-    # (n_models, n_dims, n_dims) or (n_items, n_dims + 1, n_dims + 1): Fisher information; minus the second derivatives
-    # unless there is guessing.
-    precision: FloatArray
-
-
-class Terms(NamedTuple):
-    """Of one block: log-likelihood, and its slope and curvature in each logit, (n_models, n_items)."""
-
-    log_likelihood: float
-    slope: FloatArray
-    curvature: FloatArray
+Terms: TypeAlias = tuple[float, FloatArray, FloatArray]
+"""Of one block: log-likelihood, and its slope and curvature in each logit, (n_models, n_items)."""
 
 
 def item_derivatives(data: FitData, items: FloatArray, abilities: FloatArray) -> Derivatives:
@@ -46,10 +32,10 @@ def item_derivatives(data: FitData, items: FloatArray, abilities: FloatArray) ->
     design = np.column_stack([abilities, np.ones(len(abilities))])
     squares = packed_products(design)
     gradient, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
-    for block, terms in _blocks(data, items, design):
-        gradient[block] = terms.slope.T @ design
-        packed[block] = terms.curvature.T @ squares
-        total += terms.log_likelihood
+    for block, (log_likelihood, slope, curvature) in _blocks(data, items, design):
+        gradient[block] = slope.T @ design
+        packed[block] = curvature.T @ squares
+        total += log_likelihood
     return Derivatives(total, gradient, unpack(packed, design.shape[1]))
 
 
@@ -58,10 +44,10 @@ def ability_derivatives(data: FitData, items: FloatArray, abilities: FloatArray)
     design = np.column_stack([abilities, np.ones(len(abilities))])
     squares = packed_products(items[:, :-1])
     gradient, packed, total = np.zeros_like(abilities), np.zeros((len(abilities), squares.shape[1])), 0.0
-    for block, terms in _blocks(data, items, design):
-        gradient += terms.slope @ items[block, :-1]
-        packed += terms.curvature @ squares[block]
-        total += terms.log_likelihood
+    for block, (log_likelihood, slope, curvature) in _blocks(data, items, design):
+        gradient += slope @ items[block, :-1]
+        packed += curvature @ squares[block]
+        total += log_likelihood
     return Derivatives(total, gradient, unpack(packed, abilities.shape[1]))
 
 
@@ -85,9 +71,9 @@ def logistic_terms(x: FloatArray, responses: FloatArray, weights: Weights) -> Te
     """Terms without guessing; responses are fractions of right answers, weights the numbers of answers."""
     softplus, sigmoid, curvature = sigmoid_terms(x)
     if weights is None:
-        return Terms(float(np.vdot(responses, x) - softplus.sum()), responses - sigmoid, curvature)
+        return float(np.vdot(responses, x) - softplus.sum()), responses - sigmoid, curvature
     total = float(np.sum((responses * x - softplus) * weights))
-    return Terms(total, (responses - sigmoid) * weights, curvature * weights)
+    return total, (responses - sigmoid) * weights, curvature * weights
 
 
 def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymptotes: Asymptotes | None) -> Terms:
@@ -95,8 +81,8 @@ def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymp
     log_likelihood = log_likelihood_terms(x, responses, asymptotes)
     slope, curvature = score_terms(x, responses, asymptotes), information_weights(x, asymptotes)
     if weights is None:
-        return Terms(float(log_likelihood.sum()), slope, curvature)
-    return Terms(float(np.sum(log_likelihood * weights)), slope * weights, curvature * weights)
+        return float(log_likelihood.sum()), slope, curvature
+    return float(np.sum(log_likelihood * weights)), slope * weights, curvature * weights
 
 
 N_START_STEPS = 4

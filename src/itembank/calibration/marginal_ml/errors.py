@@ -25,7 +25,7 @@ from itembank.calibration.marginal_ml.items import item_derivatives, prior_terms
 from itembank.calibration.marginal_ml.posterior import AbilityGrid, posterior_weights, trials
 from itembank.irt.logistic import asymptotes_of, score_terms
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.stable import sigmoid_terms
+from itembank.numerics.stable import sigmoid_pair
 
 
 class Core(NamedTuple):
@@ -65,7 +65,7 @@ class LostInformation:
             result = is_right * if_right + (1.0 - is_right) * if_wrong
         else:
             result = right[..., None, None] * self.moments.transpose(0, 2, 1)[:, None]
-            result -= self._means(sigmoid_terms(x).sigmoid)
+            result -= self._means(sigmoid_pair(x)[0])
         if self.data.weights is not None:
             result *= trials(self.data, block)[..., None, None]
         n_models, n_items, size, n_functions = result.shape

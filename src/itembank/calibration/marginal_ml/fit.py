@@ -36,14 +36,15 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     problem, path = fit_items(data, spec, progress=progress)
     items, posterior = path.end.items, path.end.posterior
     covariance, how = item_covariances(problem, path.end)
-    oriented = standardise(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance)
-    return Fit(
-        **oriented._asdict(),
-        prior=AbilityPrior.standard(1),
-        converged=path.converged,
-        n_iterations=len(path.history),
-        message=_message(problem, path, spec, how),
-        history=np.asarray(path.history),
+    return standardise(
+        Fit(
+            *(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance),
+            prior=AbilityPrior.standard(1),
+            converged=path.converged,
+            n_iterations=len(path.history),
+            message=_message(problem, path, spec, how),
+            history=np.asarray(path.history),
+        )
     )
 
 

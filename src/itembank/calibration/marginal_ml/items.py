@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
-from itembank.calibration.fits import FitData
+from itembank.calibration.fits import Derivatives, FitData
 from itembank.calibration.marginal_ml.posterior import AbilityGrid, AbilityPosterior, item_blocks, right_answers, trials
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
 from itembank.numerics.arrays import FloatArray
@@ -36,15 +36,7 @@ def with_line(prior: RelativeItemPrior, items: FloatArray, *, has_common_slope: 
     return LinePrior(prior.slope_sd, prior.intercept_sd, line_slope)
 
 
-class PriorTerms(NamedTuple):
-    """Log-density with its derivatives."""
-
-    value: float
-    gradient: FloatArray  # (n_items, 2)
-    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item
-
-
-def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
+def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> Derivatives:
     """Log-density of all item parameters (loading, intercept).
 
     A common slope counts once; its terms are with the first item, since only sums over items are used.
@@ -76,7 +68,7 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
     weight = 1.0 / prior.intercept_sd**2
     value += _normal_log_density(residual, prior.intercept_sd)
     gradient -= weight * residual[:, None] * contrast
-    return PriorTerms(value, gradient, precision + weight * np.outer(contrast, contrast))
+    return Derivatives(value, gradient, precision + weight * np.outer(contrast, contrast))
 
 
 def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope: bool = False) -> float:

@@ -33,7 +33,6 @@ from itembank.calibration.variational.beta_cells import BetaRule
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Blocks, ResponseBlocks
 from itembank.calibration.variational.passes import (
     CellRule,
-    CrossTerms,
     Statistics,
     ability_statistics,
     constants_of,
@@ -69,17 +68,18 @@ class Reached(NamedTuple):
 class Coupling:
     """Cross derivatives of the objective in items and abilities at one point."""
 
-    cross: CrossTerms  # w and r
+    curvature: FloatArray  # (n_items, n_models): w
+    residual: FloatArray  # (n_items, n_models): r
     extended: FloatArray  # (n_models, n_dims + 1): Abilities with a one
     loadings: FloatArray  # (n_items, n_dims)
     item_covariance: FloatArray  # (n_items, n_dims + 1, n_dims + 1): Inverse of P_beta
 
     @classmethod
-    def at(cls, posterior: Posterior, cross: CrossTerms) -> "Coupling":
+    def at(cls, posterior: Posterior, cross: tuple[FloatArray, FloatArray]) -> "Coupling":
         """Take them where a pass over the responses has been."""
-        dtype = cross.curvature.dtype
+        dtype = cross[0].dtype
         return cls(
-            cross,
+            *cross,
             extended(posterior.ability_mean).astype(dtype),
             posterior.item_mean[:, : posterior.n_dims].astype(dtype),
             posterior.item_covariance,
@@ -98,22 +98,22 @@ class Coupling:
         for part in self._slices():
             items = self._items_of(part, step).astype(dtype)
             weighted = items @ self.extended.T
-            weighted *= self.cross.curvature[part]
+            weighted *= self.curvature[part]
             product += weighted.T @ self.loadings[part]
-            product -= self.cross.residual[part].T @ items[:, :n_dims]
+            product -= self.residual[part].T @ items[:, :n_dims]
         return product
 
     def _items_of(self, part: slice, step: FloatArray) -> FloatArray:
         """Find how some of the items follow, (n_part, n_dims + 1)."""
         weighted = self.loadings[part] @ step.T
-        weighted *= self.cross.curvature[part]
+        weighted *= self.curvature[part]
         product: FloatArray = weighted @ self.extended
-        product[:, : step.shape[1]] -= self.cross.residual[part] @ step
+        product[:, : step.shape[1]] -= self.residual[part] @ step
         return times(self.item_covariance[part], product)
 
     def _slices(self) -> Iterator[slice]:
         """Cut the items into blocks that stay in the cache."""
-        n_items, n_models = self.cross.curvature.shape
+        n_items, n_models = self.curvature.shape
         n_block = max(1, CELLS_PER_BLOCK // n_models)
         return (slice(first, first + n_block) for first in range(0, n_items, n_block))
 
@@ -233,14 +233,14 @@ def _with_learned_precision(
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
     if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
         return rule, statistics
-    found = learn(blocks, posterior, rule, precision_of_group)
+    learned, doubt, acceleration, _ = learn(blocks, posterior, rule, precision_of_group)[:, precision_of_group]
     old = np.log(rule.precision)
-    change = found.log_precision[precision_of_group] - old
+    change = learned - old
     # Of log phi, in a sweep: less is not worth another look at the responses.
     least_change = 1e-4
-    change[np.abs(change) < np.maximum(least_change, 0.5 * found.doubt[precision_of_group])] = 0.0
+    change[np.abs(change) < np.maximum(least_change, 0.5 * doubt)] = 0.0
     before = float(statistics.likelihood.sum()) + log_prior(rule.precision)
-    for factor in (found.acceleration[precision_of_group], 1.0):
+    for factor in (acceleration, 1.0):
         if not change.any():
             break
         proposed = rule.with_precision(np.exp(np.clip(old + factor * change, np.log(LEAST), np.log(MOST))))
@@ -296,7 +296,8 @@ def improve_items(
     wrong = ability_statistics(responses, proposed.take_items(fell), rule)
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
     if after.cross is not None and right.cross is not None:
-        after.cross.curvature[fell], after.cross.residual[fell] = right.cross
+        for whole, part in zip(after.cross, right.cross, strict=True):
+            whole[fell] = part
     corrected = Statistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
@@ -309,7 +310,7 @@ def improve_items(
 def coupled_step(
     posterior: Posterior,
     statistics: Statistics,
-    cross: CrossTerms,
+    cross: tuple[FloatArray, FloatArray],
     spread: Covariances,  # Of the abilities by these statistics, which have a closed form
     *,
     max_iterations: int = 10,  # Two to thirty lead simulated fits to the same end

@@ -29,14 +29,8 @@ def node_step(variance: FloatArray) -> FloatArray:
     return step
 
 
-class CellTerms(NamedTuple):
-    """What a rule gives for each cell, (n_block, n_models) each; a correction of None is zero."""
-
-    correction: FloatArray | None
-    curvature: FloatArray
-    log_cosh: FloatArray
-
-
+CellTerms: TypeAlias = tuple[FloatArray | None, FloatArray, FloatArray]
+"""Correction, curvature and log cosh that a rule gives each cell, (n_block, n_models) each; no correction is zero."""
 LogisticRule: TypeAlias = Callable[[FloatArray, FloatArray], CellTerms]
 
 
@@ -59,7 +53,7 @@ def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:
     curvature = 0.5 * (1.0 - small)
     small += 1.0
     curvature /= small * size
-    return CellTerms(None, curvature, 0.5 * size + np.log(small))
+    return None, curvature, 0.5 * size + np.log(small)
 
 
 def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
@@ -106,7 +100,7 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
     log_cosh = np.log(centre, out=centre)
     log_cosh *= 1.0 / 6.0
     log_cosh += size
-    return CellTerms(curvature * mean - slope, curvature, log_cosh)
+    return curvature * mean - slope, curvature, log_cosh
 
 
 def known_probability(mean: FloatArray, lower_asymptote: FloatArray) -> FloatArray:

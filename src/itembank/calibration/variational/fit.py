@@ -9,7 +9,7 @@ from scipy.special import digamma, expit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import START_PRECISION, Ascent, Fit, FitData, Point
-from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
+from itembank.calibration.orientation import reordered, standardise
 from itembank.calibration.start import ROUGH_TOLERANCE, advice, better_start, start_values
 from itembank.calibration.variational.ascent import Reached, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
@@ -370,16 +370,21 @@ def _finished(
     message += note_of_least_slopes(posterior)
     if not is_determined:
         message += advice(n_dims=spec.n_dims, may_be_positive=True)
-    oriented, prior = _oriented(posterior)
-    return Fit(
-        *oriented,
-        prior=prior,
+    axes = in_general_axes(posterior) if posterior.is_nested else posterior
+    fit = Fit(
+        *(axes.item_mean[:, :-1], axes.item_mean[:, -1], axes.item_covariance),
+        *(axes.ability_mean, axes.ability_covariance),
+        prior=AbilityPrior.standard(posterior.n_dims),
         converged=ascent.converged and is_determined,
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),
         **_precisions(blocks, posterior, rule, learned),
     )
+    if not posterior.is_nested:
+        return standardise(fit)
+    sizes = np.sum(fit.loadings[:, 1:] ** 2, axis=0)
+    return reordered(fit, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
 
 
 def _precisions(
@@ -393,23 +398,6 @@ def _precisions(
     # Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000.
     last_cells = 20_000_000
     # for once with (nearly) all cells
-    last = learn(blocks, posterior, rule, learned, most_cells=last_cells)
+    log_precision, _, _, error = learn(blocks, posterior, rule, learned, most_cells=last_cells)
     of_item = learned[blocks.group]
-    return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
-
-
-def _oriented(posterior: Posterior) -> tuple[Oriented, AbilityPrior]:
-    """Give items and abilities on the standard scale, and the distribution that new models' abilities have there."""
-    axes = in_general_axes(posterior) if posterior.is_nested else posterior
-    arrays = Oriented(
-        axes.item_mean[:, :-1],
-        axes.item_mean[:, -1],
-        axes.item_covariance,
-        axes.ability_mean,
-        axes.ability_covariance,
-    )
-    if not posterior.is_nested:
-        return standardise(*arrays), AbilityPrior.standard(posterior.n_dims)
-    sizes = np.sum(arrays.loadings[:, 1:] ** 2, axis=0)
-    oriented = reordered(arrays, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
-    return oriented, empirical_prior(oriented.abilities, oriented.ability_covariance)
+    return {"precision": np.exp(log_precision)[of_item], "log_precision_error": error[of_item]}

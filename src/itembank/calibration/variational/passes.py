@@ -21,33 +21,17 @@ from itembank.numerics.symmetric import packed_products, triangle
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
 
-class ModelNumbers(NamedTuple):
-    """Numbers of the models that the passes multiply with."""
-
-    extended: FloatArray  # (n_models, n_dims + 1): Abilities with a one
-    # (n_models, (n_dims + 1)^2): ``x x'`` of the extended abilities and the covariances of the abilities, upper
-    # triangles one after the other.
-    squares: FloatArray
-    moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
-
-
 class Block(NamedTuple):
     """What the rule gives for a block of items."""
 
     items: slice  # Which items
     models: slice | IntArray  # slice or (n_columns,): Which models, all or as in `Part`
-    numbers: ModelNumbers  # Of these models
+    extended: FloatArray  # (n_columns, n_dims + 1): Abilities of these models, with a one
+    moment: FloatArray  # (n_columns, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']`` of them, upper triangles
     mean: FloatArray  # (n_block, n_columns): Expected logit; ``y - 1/2 + t`` and w, zero where not observed
     linear: FloatArray  # (n_block, n_columns)
     curvature: FloatArray  # (n_block, n_columns)
     likelihood: FloatArray  # (n_block,): Expected log-likelihood of each item's responses
-
-
-class CrossTerms(NamedTuple):
-    """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
-
-    curvature: FloatArray
-    residual: FloatArray
 
 
 class Statistics(NamedTuple):
@@ -60,7 +44,8 @@ class Statistics(NamedTuple):
     # (n_models, n_dims): ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``
     linear: FloatArray
     likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
-    cross: CrossTerms | None = None  # Where a coupled step is to follow
+    # Where a coupled step is to follow, of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean.
+    cross: tuple[FloatArray, FloatArray] | None = None
 
 
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Statistics:
@@ -73,8 +58,8 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     linear = np.empty((blocks.n_items, n_dims + 1))
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
-        precision[block.items] = block.curvature @ block.numbers.moment
-        linear[block.items] = block.linear @ block.numbers.extended
+        precision[block.items] = block.curvature @ block.moment
+        linear[block.items] = block.linear @ block.extended
         likelihood[block.items] = block.likelihood
     return Statistics(precision, linear, likelihood)
 
@@ -97,14 +82,14 @@ def ability_statistics(
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
     shape = (blocks.n_items, n_models)
-    cross = CrossTerms(np.empty(shape, blocks.dtype), np.empty(shape, blocks.dtype)) if with_cross else None
+    cross = (np.empty(shape, blocks.dtype), np.empty(shape, blocks.dtype)) if with_cross else None
     for block in cells(blocks, posterior, rule):
         curved[block.models] += block.curvature.T @ features[block.items]
         linear[block.models] += block.linear.T @ loadings[block.items]
         likelihood[block.items] = block.likelihood
         if cross is not None:
-            cross.curvature[block.items] = block.curvature
-            residual = cross.residual[block.items]
+            cross[0][block.items] = block.curvature
+            residual = cross[1][block.items]
             np.multiply(block.curvature, block.mean, out=residual)
             np.subtract(block.linear, residual, out=residual)
     return Statistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
@@ -114,7 +99,7 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
     """Go over the responses block by block."""
     can_guess = bool(blocks.lower_asymptote.any())
     constants = constants_of(blocks, rule)
-    for part, numbers, mean, variance in _moments(blocks, posterior):
+    for part, of_models, mean, variance in _moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
             expected = rule.evaluate(
                 part.values,
@@ -128,7 +113,7 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
             expected = _logistic_cells(part, rule, mean, variance, lower)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
         models = slice(None) if part.models is None else part.models
-        yield Block(part.items, models, numbers, mean, expected.linear, expected.curvature, likelihood)
+        yield Block(part.items, models, *of_models, mean, expected.linear, expected.curvature, likelihood)
 
 
 def _logistic_cells(
@@ -159,8 +144,8 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
 
 def _moments(
     blocks: ResponseBlocks, posterior: Posterior
-) -> Iterator[tuple[Part, ModelNumbers, FloatArray, FloatArray]]:
-    """Give each block, the numbers of its models, and mean and variance of its logits."""
+) -> Iterator[tuple[Part, tuple[FloatArray, FloatArray], FloatArray, FloatArray]]:
+    """Give each block, its models' extended abilities and their moments, and mean and variance of its logits."""
     dtype = blocks.dtype
     n_dims, covariance = posterior.n_dims, posterior.item_covariance
     # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
@@ -172,13 +157,11 @@ def _moments(
     # E[x x'] adds the covariance of theta; the one in x is certain.
     moment = products.copy()
     moment[:, slope_pairs(n_dims)] += uncertainty
-    arrays = abilities, np.column_stack([products, uncertainty]), moment
-    of_models = ModelNumbers(*(array.astype(dtype) for array in arrays))
+    # ``x x'`` and the covariances, upper triangles one after the other
+    whole = tuple(array.astype(dtype) for array in (abilities, moment, np.column_stack([products, uncertainty])))
     for part in blocks.parts():
-        numbers = of_models
-        if part.models is not None:
-            numbers = ModelNumbers(*(array[part.models] for array in of_models))
-        yield part, numbers, item_mean[part.items] @ numbers.extended.T, of_items[part.items] @ numbers.squares.T
+        own, moments, squares = whole if part.models is None else (array[part.models] for array in whole)
+        yield part, (own, moments), item_mean[part.items] @ own.T, of_items[part.items] @ squares.T
 
 
 def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:

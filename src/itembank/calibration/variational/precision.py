@@ -5,7 +5,6 @@ The expected log-likelihood of a Beta response depends on phi through ``E[A(x; p
 logits, and each phi tried afterwards costs one look at it.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,18 +28,6 @@ MOST_ACCELERATION = 10.0
 """Reached where parameters take up nine tenths of the spread. With 1 to 100 fits of 6 and of 60 models end alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What one look at the cells says of the precisions."""
-
-    log_precision: FloatArray  # (n_precisions,): Where the expected log-likelihood is highest
-    doubt: FloatArray  # (n_precisions,): How far that may be off because not all cells were gone through
-    # (n_precisions,): How many such steps the bound is likely to ask for: what items and abilities take up of the
-    # spread they leave.
-    acceleration: FloatArray
-    error: FloatArray  # (n_precisions,): Standard error of log phi
-
-
 def log_prior(precision: FloatArray) -> float:
     """Log density of the precisions' prior, up to its constant."""
     return float(-0.5 * np.sum(((np.log(precision) - PRIOR_MEAN) / PRIOR_SD) ** 2))
@@ -54,8 +41,12 @@ def learn(
     *,
     # Of each precision that are gone through; of more, items at equal steps are taken
     most_cells: int | None = None,
-) -> Learned:
-    """Find where the expected log-likelihood is highest in each precision."""
+) -> FloatArray:
+    """Find where the expected log-likelihood is highest in each precision, (4, n_precisions).
+
+    Its logarithm; how far that may be off because not all cells were gone through; how many such steps the bound is
+    likely to ask for, by what items and abilities take up of the spread they leave; and the standard error of log phi.
+    """
     if most_cells is None:
         # they suffice for a group's phi: its relative error is sqrt(2 / cells), 0.14 % and 0.6 %
         most_cells = 1_000_000 if isinstance(rule, BetaRule) else 50_000
@@ -83,7 +74,7 @@ def learn(
             best, acceleration, error = _of_counts(some, posteriors, rule, start, fraction)
         # A sample of the fraction f misses the result of all cells by sqrt(1 / f - 1) of its standard error.
         learned[index] = best, error * np.sqrt((1.0 - fraction) / fraction), acceleration, error
-    return Learned(*learned.T)
+    return learned.T
 
 
 def _of_probabilities(

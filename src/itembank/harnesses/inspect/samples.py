@@ -30,7 +30,8 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.answers import answer
 from itembank.sessions.events import Answer, Failed
-from itembank.sessions.pool import SessionPool, excluded_items
+from itembank.sessions.first_items import excluded_items
+from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
