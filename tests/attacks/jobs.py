@@ -173,5 +173,5 @@ JOBS = {
     "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),
     "publish-tiny": made_anew("publish-tiny bank -n 6 -o tiny", "bank", "tiny"),
     "sample-data": job("sample-data -o sample", "", "sample/past.csv sample/new-model.csv"),
-    "quickstart": job("quickstart -n 30 -o quickstart", "", "quickstart"),
+    "quickstart": job("quickstart -o quickstart", "", "quickstart"),
 }
