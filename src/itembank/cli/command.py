@@ -157,19 +157,19 @@ def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) 
 
 _IN_FILE = {
     "--session": {
-        "--target": 'target = "..."',
-        "--predict": 'target = "SCENARIO" and constraints.at_most = {SCENARIO = 0}',
-        "--errors": 'errors = "..."',
-        "--threshold": "stopping.decision = {threshold = ...}",
-        "--better-than": 'stopping.decision = {model = "..."}',
-        "--level": "stopping.level = ...",
+        "target": 'target = "..."',
+        "predict": 'target = "SCENARIO" and constraints.at_most = {SCENARIO = 0}',
+        "errors": 'errors = "..."',
+        "threshold": "stopping.decision = {threshold = ...}",
+        "better-than": 'stopping.decision = {model = "..."}',
+        "level": "stopping.level = ...",
     },
     "--spec": {
-        "--exclude-task": 'exclude_tasks = ["..."]',
-        "--exclude-file": 'exclude_files = ["..."]',
-        "--skip-unusable": "skip_unusable = true",
-        "--filter": 'filter_name = ["..."]',
-        "--scenario": 'scenario = "..."',
+        "exclude-task": 'exclude_tasks = ["..."]',
+        "exclude-file": 'exclude_files = ["..."]',
+        "skip-unusable": "skip_unusable = true",
+        "filter": 'filter_name = ["..."]',
+        "scenario": 'scenario = "..."',
     },
 }
 """Choices without an option of their own, and what is written for them in the file of an option."""
@@ -179,8 +179,8 @@ def _in_file(command: click.Command, option: str) -> str:
     """Say that a choice is written in the file of an option, if the command has that."""
     for file, lines in _IN_FILE.items():
         has_file = any(file in one.opts for one in command.params) and (file == "--session" or command.name == "import")
-        if has_file and option in lines:
-            return f"No such option {option}: write {lines[option]} in a file, and give {file} FILE.toml."
+        if has_file and (line := lines.get(option.removeprefix("--"))):
+            return f"No such option {option}: write {line} in a file, and give {file} FILE.toml."
     return ""
 
 

@@ -447,9 +447,9 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     text = f" They are {_times(bad)}."
     if any("%" in word for word in bad):
         return f"{text} Write all responses with a percent sign, or none."
-    if bad and all(re.fullmatch(TWO_ATTEMPTS, word) for word in bad):
-        return f"{text} Are they decimal commas, or two attempts? Write 0.1, or a row for each attempt."
     if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
+        if all(re.fullmatch(TWO_ATTEMPTS, word) for word in bad):
+            text += " If they are two attempts, write a row for each; if not:"
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
     if any(word.startswith(("[", "{")) for word in bad):
         return (

@@ -223,7 +223,9 @@ def ways_out(
             metrics.extend(found.metric[len(spec.metric) :])
             added = found.filter_name[len(spec.filter_name) :]
             filters.extend(added)
-            pairs |= {pattern: f"{pattern}={choose(task, tasks[task], found, []).metric},{one[len(pattern) + 1 :]}" for one in added}
+            if added:
+                metric = choose(task, tasks[task], found, []).metric
+                pairs[pattern] = f"{pattern}={metric},{added[0][len(pattern) + 1 :]}"
     if len(excluded) == len(tasks):
         return WaysOut(can_skip=can_skip)
     metrics = _in_general(tasks, metrics, filters, excluded, spec)
