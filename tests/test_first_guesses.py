@@ -137,6 +137,7 @@ ERRORS = {
     "score": (lambda w: ib.score(w.bank, w.a), AttributeError, r"ib\.estimate"),
     "run": (lambda w: ib.run(w.bank), AttributeError, "itembank run"),
     "add_models": (lambda w: ib.add_models(w.bank, w.a), AttributeError, r"Write ib\.banks\.add_models"),
+    "Bank.load": (lambda w: ib.Bank.load("bank"), AttributeError, r"Write ib\.load_bank\(path\)"),
     "list_ready": (lambda w: ib.list_ready(), AttributeError, r"Write ib\.publishing\.list_ready"),
 }
 

@@ -18,6 +18,24 @@ def test_an_option_of_reading_leads_to_import(run, tmp_path):
     assert "import" not in run("info", tmp_path, "--metric", "acc").err
 
 
+def test_a_choice_without_an_option_leads_to_its_file(run, tmp_path):
+    for words, line in {
+        ("replay", tmp_path, "new.csv", "--threshold", "0.7"): "stopping.decision = {threshold = ...} in a file",
+        ("run", "lm-eval", tmp_path, "--target", "java"): 'target = "..." in a file, and give --session FILE.toml',
+        ("import", "new.csv", "--filter", "x"): 'filter_name = ["..."] in a file, and give --spec FILE.toml',
+    }.items():
+        outcome = run(*words)
+        assert outcome.code == 2
+        assert line in outcome.err
+    assert "--scenario: write" not in run("calibrate", "new.csv", "--scenario", "x").err
+
+
+def test_a_pattern_without_a_match_is_told(run, tmp_path):
+    outcome = run("import", tmp_path / "*.json", "-o", tmp_path / "r.parquet")
+    assert outcome.code == 2
+    assert "no file matches" in outcome.err
+
+
 @verb("try")
 def command(
     *,

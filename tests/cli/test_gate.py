@@ -1,5 +1,9 @@
 """Verdicts on the command line: their words, colours and files."""
 
+import os
+import subprocess
+import sys
+
 import click
 import numpy as np
 import pytest
@@ -49,6 +53,17 @@ def test_rows_at_the_beginning_of_a_file_are_named(run, runs, tmp_path):
     outcome = run("gate", runs[0], tmp_path / "part.parquet", "--format", "json")
     assert "no random draw" in outcome.json["notes"][0]
     assert "no random draw" in outcome.err
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_reader_who_leaves_early_changes_no_verdict(runs, form):
+    """The exit code was 5, as without a verdict."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "itembank", "gate", *runs, "--margin", "0.005", "--format", form]
+    ended = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ended.returncode, "Error" in ended.stderr, "Exception" in ended.stderr) == (3, False, False)
 
 
 def test_verdicts_have_colours_unless_nobody_wants_them(monkeypatch):

@@ -54,6 +54,7 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     rows = {one["name"]: one for one in run.json("bank", "list")["rows"]}
     assert (rows["bank:ours"]["status"], rows["bank:ours"]["licence"]) == ("built", "MIT")
     assert (rows["bank:swebench-verified"]["status"], rows["bank:bfcl"]["status"]) == ("package", "recipe")
+    assert "bank:openeval: IFEval, of OpenEval" in words_of(run("bank", "list").err)
     estimates = run.json("estimate", "bank:ours", tmp_path / "new.csv")
     assert {one["model_id"] for one in estimates["rows"]} == {"new"}
     assert "A bank of 14 past models and 24 items" in run("info", "bank:ours").out

@@ -151,3 +151,13 @@ def test_one_model_is_told_beside_a_plain_random_sample():
     whole = estimate(bank, new_models(bank).take(models=np.array([0])))
     assert np.isnan(whole.plain_half_width)
     assert "plain" not in whole.sentence
+
+
+def test_graded_answers_are_not_told_beside_a_sample_of_right_and_wrong_ones():
+    """Which would look worse than it is: grades vary less."""
+    bank = shared_bank()
+    model = new_models(bank).take(models=np.array([0]), items=np.arange(0, bank.n_items, 3))
+    graded = dataclasses.replace(model, responses=0.25 + model.responses / 2.0)
+    found = estimate(bank, graded)
+    assert np.isnan(found.plain_half_width)
+    assert "plain" not in found.sentence

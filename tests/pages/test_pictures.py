@@ -9,7 +9,7 @@ import pytest
 from itembank.errors import MissingDependencyError, ParameterError
 from itembank.pages import pictures
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.grammar import marks, number, panels, picture
+from itembank.pages.grammar import OF_OBJECTS, marks, nominal, number, panels, picture
 from itembank.pages.pictures import SHARPNESS, WIDTH
 from itembank.pages.theme import ONE_MAIN
 
@@ -51,6 +51,15 @@ def test_title_note_and_what_a_menu_stands_at_are_in_the_picture(tmp_path):
     assert ONE_MAIN.light.lower() in text.lower()
     for words in ("Ten points", "Model: gpt. Each is a square.", "Height"):
         assert words in text
+
+
+@pytest.mark.parametrize("name", sorted(OF_OBJECTS))
+def test_names_in_a_given_order_may_be_those_of_every_object(tmp_path, name):
+    """Vega-Lite drew nothing."""
+    data = Data("points", {"x": [1, 2], "name": ["other", name]})
+    spec = picture(marks("point", number("x"), nominal("name", [name, "other"])), height=60)
+    text = Chart("Two", spec, (data,), "Two.").save(tmp_path / "f.svg").read_text(encoding="utf-8")
+    assert 0 < text.index(f">{name}<") < text.index(">other<")
 
 
 @pytest.mark.parametrize("name", ["$\\frac{1}$", "a_b^c \\{", "数学", "'+alert(1)+'"])

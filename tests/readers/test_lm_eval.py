@@ -170,6 +170,17 @@ def test_one_filter_is_taken_and_no_item_counts_twice(tmp_path):
     np.testing.assert_array_equal(matrix.responses, [[1, 0]])
 
 
+def test_a_result_is_named_as_the_harness_names_it(tmp_path):
+    """By metric and filter, of all tasks or of some, before other filters."""
+    write_run(tmp_path, "org/a", {"gsm8k": two_filters()})
+    for name in ("exact_match,flexible-extract", "gsm*=exact_match,flexible-extract"):
+        matrix = read_responses(tmp_path, metric=["acc,none", name], filter_name="strict-match")
+        np.testing.assert_array_equal(matrix.responses, [[1, 0]])
+        assert matrix.items["metric"].to_list() == ["exact_match"] * 2
+    with pytest.raises(DataError, match="unknown filter 'x' for task 'gsm8k': it has 'strict-match', 'flexible-ext"):
+        read_responses(tmp_path, metric="exact_match,x")
+
+
 def test_filters_without_names_are_those_of_the_configuration_in_order(tmp_path):
     write_run(tmp_path, "org/a", {"gsm8k": two_filters(named=False)}, filters=["strict-match", "flexible-extract"])
     np.testing.assert_array_equal(read_responses(tmp_path, filter_name="flexible-extract").responses, [[1, 0]])

@@ -258,6 +258,16 @@ def test_decimal_commas(tmp_path, separator):
         assert read(tmp_path, 'model_id,x,y\na,"12,5 %","50 %"\n').responses.tolist() == [[0.125, 0.5]]
 
 
+@pytest.mark.parametrize("values", [("0,1", "1,0"), ("1,1", "0,0")])
+def test_commas_that_may_part_two_attempts_are_refused(tmp_path, values):
+    """As decimals 0,1 is a tenth, as attempts a half."""
+    with pytest.raises(
+        DataError, match=r"If they are two attempts, write a row for each; if not: Write numbers with a decimal point"
+    ):
+        read(tmp_path, f'model_id,item_id,response\na,x,"{values[0]}"\na,y,"{values[1]}"\n')
+    assert read(tmp_path, "model_id;item_id;response\na;x;1,0\na;y;0,0\n").responses.tolist() == [[1.0, 0.0]]
+
+
 @pytest.mark.parametrize("values", [('"1,234"', '"0"'), ('"0,5"', '"0.5"'), ('"1,234,567"', '"1"')])
 def test_commas_that_may_be_thousands_are_refused(tmp_path, values):
     with pytest.raises(DataError, match=r"Write numbers with a decimal point, and nothing between thousands\.$"):

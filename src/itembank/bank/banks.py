@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -201,8 +202,17 @@ class Calibration(Compact):
         return self.parameters.n_dims
 
 
+class _Loaded(type):
+    """A class that says how its objects are loaded."""
+
+    def __getattr__(cls, name: str) -> Any:
+        """Say what is to be written for `Bank.load`, which other classes have."""
+        advice = ". Write ib.load_bank(path)" if name in {"load", "open", "read"} else ""
+        raise AttributeError(f"{cls.__name__!r} has no attribute {name!r}{advice}", name=name, obj=cls)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Bank(Compact):
+class Bank(Compact, metaclass=_Loaded):
     """A calibrated item bank; make one with `calibrate`, keep it with `save`, get it with `load_bank`.
 
     Attributes

@@ -81,10 +81,13 @@ def list_command(*, out: options.Out) -> None:
         least=("newest", "half_width"),
     )
     for row in rows:
+        words = [row["title"]] if row["title"] else []
         if row["source"] and row["status"] in {"package", "built"}:
             run_by = f", for {', '.join(row['harnesses'])}" if row["harnesses"] else ""
             state = f" at {row['revision'][:12]}" if row["revision"] else ""
-            note(visible(f"{row['name']}: {row['licence']}, {row['source']}{state}{run_by}"))
+            words.append(f"{row['licence']}, {row['source']}{state}{run_by}")
+        if words:
+            note(visible(f"{row['name']}: {'. '.join(words)}"))
     if any(row["status"] == "recipe" for row in rows):
         note("To build a recipe: itembank bank build NAME")
 

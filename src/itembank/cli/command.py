@@ -38,6 +38,9 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             option = error.option_name
+            in_file = _in_file(self, error.option_name)
+            if in_file:
+                raise click.UsageError(in_file, ctx) from error
             harness = next((one.metavar for one in self.params if one.type is click.UNPROCESSED and one.metavar), "")
             name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
             words = (
@@ -150,6 +153,35 @@ def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) 
     if reader is None or not reads or not any(option in one.opts for one in reader.params):
         return ""
     return f"No such option {option}: how files are read is chosen first, by itembank import FILES {option} ..."
+
+
+_IN_FILE = {
+    "--session": {
+        "target": 'target = "..."',
+        "predict": 'target = "SCENARIO" and constraints.at_most = {SCENARIO = 0}',
+        "errors": 'errors = "..."',
+        "threshold": "stopping.decision = {threshold = ...}",
+        "better-than": 'stopping.decision = {model = "..."}',
+        "level": "stopping.level = ...",
+    },
+    "--spec": {
+        "exclude-task": 'exclude_tasks = ["..."]',
+        "exclude-file": 'exclude_files = ["..."]',
+        "skip-unusable": "skip_unusable = true",
+        "filter": 'filter_name = ["..."]',
+        "scenario": 'scenario = "..."',
+    },
+}
+"""Choices without an option of their own, and what is written for them in the file of an option."""
+
+
+def _in_file(command: click.Command, option: str) -> str:
+    """Say that a choice is written in the file of an option, if the command has that."""
+    for file, lines in _IN_FILE.items():
+        has_file = any(file in one.opts for one in command.params) and (file == "--session" or command.name == "import")
+        if has_file and (line := lines.get(option.removeprefix("--"))):
+            return f"No such option {option}: write {line} in a file, and give {file} FILE.toml."
+    return ""
 
 
 EPILOG = "--verbose, --quiet and --debug work here too: see itembank --help."

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -250,6 +251,16 @@ def verdict_command(
     end_gate(found, outputs, then.get(found.verdict))
 
 
+@contextmanager
+def _to_a_reader_who_may_leave() -> Iterator[None]:
+    """Print: if the reader has left (`| head -1`), the rest goes nowhere, and the exit code is the verdict's."""
+    try:
+        yield
+    except BrokenPipeError:  # else the interpreter would fail to write the rest when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@_to_a_reader_who_may_leave()
 def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test
@@ -296,6 +307,7 @@ def read_run(
         return read_matrix(list(paths), spec)
 
 
+@_to_a_reader_who_may_leave()
 def print_gate(found: "ib.Gate", out: Printer, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
     """Print a verdict, and what more items and repeats would bring."""
     if out.is_json:
@@ -498,6 +510,7 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
     return tell
 
 
+@_to_a_reader_who_may_leave()
 def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
     """Print the items to run, in the form that a tool takes."""
     from itembank.harnesses.id_forms import id_text

@@ -29,7 +29,22 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-EXISTING = click.Path(exists=True, path_type=Path)
+
+
+class _Existing(click.Path):
+    """A file or folder that is there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Say of a pattern, which a shell leaves as it is where nothing matches, that no file does."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            if not {"*", "?", "["} & {*str(value)}:
+                raise
+            raise click.BadParameter(f"no file matches {str(value)!r}.", ctx, param) from error
+
+
+EXISTING = _Existing(exists=True, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 

@@ -274,6 +274,7 @@ class _Made(NamedTuple):
 def _packed(known: Known, responses: ResponseMatrix, made: _Made, how: How, kind: IntervalKind) -> ScoreEstimates:
     """Put scores, what they rest on and what was asked together."""
     bank, summary, targets = known.bank, known.summary, known.bank.targets
+    answers = known.observations.responses
     return ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets.names,
@@ -296,6 +297,7 @@ def _packed(known: Known, responses: ResponseMatrix, made: _Made, how: How, kind
         cross_validated_error=made.error,
         degrees=made.degrees,
         overall_is=targets.overall_is,
+        is_graded=bool(np.any((answers > 0.0) & (answers < 1.0))),
     )
 
 

@@ -183,6 +183,8 @@ class ScoreEstimates(Tabular):
         Degrees of freedom of the Student's t that calibrated intervals rest on; infinite for others.
     overall_is : str
         Which mean the overall score is: 'micro', 'macro' or 'custom' (`ScoreTargets.overall_is`); '' of another score.
+    is_graded : bool
+        Whether some answers are neither right nor wrong: their variance is not that of shares.
     notes : tuple of Note
         What a reader must know. Every table, page, console and file says it.
     """
@@ -215,6 +217,7 @@ class ScoreEstimates(Tabular):
     lost: LostScores | None = None
     degrees: float = np.inf
     overall_is: str = ""
+    is_graded: bool = False
     notes: tuple[Note, ...] = ()
 
     @property
@@ -301,11 +304,12 @@ class ScoreEstimates(Tabular):
     def plain_half_width(self) -> float:
         """Half of the interval that the mean of as many random items would have, at the first model's main score.
 
-        Wilson's (1927) with the finite number of items; NaN where all or none were answered.
+        Wilson's (1927) with the finite number of items; NaN where all or none were answered, and for graded answers,
+        which vary less than right and wrong ones of the same mean.
         """
         at = self.targets.index(self.main_target)
         n, n_total, value = int(self.n_items[0, at]), int(self.n_total[at]), self.value[:1, at]
-        if not 0 < n < n_total or np.isnan(value).any():
+        if self.is_graded or not 0 < n < n_total or np.isnan(value).any():
             return np.nan
         worth = n * (n_total - 1.0) / (n_total - n)
         low, high = wilson_ends(value, np.array([normal_reach(self.level) ** 2 / worth]))

@@ -52,12 +52,20 @@ def score(field: str, title: str = "", **more: Any) -> Spec:
     return number(field, title, "%", **{"tickCount": 6, **({"zero": False} if "domain" not in more else {}), **more})
 
 
+OF_OBJECTS = frozenset(
+    {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf"}
+)
+"""What every object of JavaScript has: Vega-Lite draws nothing that is sorted by a list of names with one of these."""
+
+
 def nominal(field: str, order: str | Sequence[str] | None = None, title: str = "", **axis: Any) -> Spec:
     """Return a channel of names, in the order of a column, of a list, or of the data."""
     sort = {"field": order, "op": "min"} if isinstance(order, str) else order
     axis = {"title": title or None, "labelLimit": 240, **axis}
     if axis.get("labels", True):
         axis = {**_two_lines(axis["labelLimit"] // 7), **axis}
+    if not isinstance(order, str) and not OF_OBJECTS.isdisjoint(order or ()):
+        return {"field": field, "type": "nominal", "sort": None, "scale": {"domain": list(order or ())}, "axis": axis}
     return {"field": field, "type": "nominal", "sort": sort, "axis": axis}
 
 

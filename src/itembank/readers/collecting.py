@@ -129,12 +129,14 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
         return by_name or "auto"
     record = first_record(path)
     if record.get("kind") == JOURNAL:
+        own, status = "read_session(...)", f"itembank session status {shlex.quote(str(path))}"
         python, command = (
             "session_responses(read_session(...))",
             f"itembank import {shlex.quote(str(path))} -o answers.parquet",
         )
         raise DataError(
-            f"{path}: is the journal of a session. Make its answers a response file first: {remedy(python, command)}."
+            f"{path}: is the journal of a session, which has its own estimate: {remedy(own, status)}. For anything "
+            f"else make its answers a response file first: {remedy(python, command)}."
         )
     return source_of_record(record) or "auto"
 

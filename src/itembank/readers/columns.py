@@ -185,6 +185,7 @@ def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, p
 
 
 COMMA = r"^([+-]?\d*),(\d+)$"
+TWO_ATTEMPTS = r"^[01],[01]$"
 THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 
 
@@ -195,6 +196,8 @@ def _with_points(words: pl.Series) -> pl.Series:
     is_comma = words.str.contains(COMMA).fill_null(value=False)
     if not (is_comma & ~words.str.contains(THOUSANDS)).any():
         return words
+    if (are_two := words.filter(is_comma)).str.contains(TWO_ATTEMPTS).all() and are_two.str.ends_with("1").any():
+        return words  # tenths that are all 0 or 1 are rarer than lists of two attempts
     return words.str.replace(COMMA, "${1}.${2}")
 
 
@@ -445,6 +448,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     if any("%" in word for word in bad):
         return f"{text} Write all responses with a percent sign, or none."
     if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
+        if all(re.fullmatch(TWO_ATTEMPTS, word) for word in bad):
+            text += " If they are two attempts, write a row for each; if not:"
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
     if any(word.startswith(("[", "{")) for word in bad):
         return (

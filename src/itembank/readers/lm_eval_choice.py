@@ -1,6 +1,6 @@
 """Which metric and filter of a harness task is the response."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from typing import TypeAlias
@@ -180,9 +180,23 @@ class TaskChoice:
 
 def choose(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> TaskChoice:
     """Choose the metric and filter of a task; choices made by default are noted."""
+    spec = _with_filters(spec, {name for one in samples for name in one.metrics})
     metric, metric_problem = choose_metric(task, samples, spec, notes)
     filter_name, filter_problem = choose_filter(task, samples, spec, notes)
     return TaskChoice(metric, filter_name, tuple(one for one in (metric_problem, filter_problem) if one))
+
+
+def _with_filters(spec: ReadingSpec, names: Container[str]) -> ReadingSpec:
+    """Take 'exact_match,strict-match', as the harness calls a result, for a metric and its filter."""
+    metrics, filters = [], []
+    for one in spec.metric:
+        task, equals, name = one.rpartition("=")
+        metric, comma, filter_name = name.partition(",")
+        if comma and name not in names:
+            filters.append(f"{task}{equals}{filter_name}")
+            name = metric
+        metrics.append(f"{task}{equals}{name}")
+    return replace(spec, metric=tuple(metrics), filter_name=(*filters, *spec.filter_name)) if filters else spec
 
 
 def ways_out(
@@ -199,6 +213,7 @@ def ways_out(
     metrics: list[str] = []
     filters: list[str] = []
     excluded: list[str] = []
+    pairs: dict[str, str] = {}
     for task in refused:
         pattern = escape(task)
         found = next(_fitting(task, pattern, tasks[task], spec), None)
@@ -206,11 +221,16 @@ def ways_out(
             excluded.append(pattern)
         else:
             metrics.extend(found.metric[len(spec.metric) :])
-            filters.extend(found.filter_name[len(spec.filter_name) :])
+            added = found.filter_name[len(spec.filter_name) :]
+            filters.extend(added)
+            if added:
+                metric = choose(task, tasks[task], found, []).metric
+                pairs[pattern] = f"{pattern}={metric},{added[0][len(pattern) + 1 :]}"
     if len(excluded) == len(tasks):
         return WaysOut(can_skip=can_skip)
     metrics = _in_general(tasks, metrics, filters, excluded, spec)
-    return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip)
+    others = [one for one in metrics if one.rpartition("=")[0] not in pairs]
+    return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip, (*others, *pairs.values()))
 
 
 def _in_general(

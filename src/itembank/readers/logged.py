@@ -85,7 +85,7 @@ def logged_rows(
         samples, changed = _without_changed(samples, choices, spec)
         problems.extend(changed)
     if notes:
-        how = remedy("metric=..., filter_name=...", "--metric, or filter_name in the file of --spec")
+        how = remedy("metric=..., filter_name=...", "--metric NAME, with a filter --metric NAME,FILTER")
         warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
     if lonely:
         names = [path.name for path in lonely]

@@ -271,8 +271,11 @@ def how(**choices: Any) -> str:
     return remedy(", ".join(given), _options(choices))
 
 
-def how_to_add(spec: ReadingSpec, **choices: Any) -> str:
-    """Say how choices are added to those of a spec: as the whole spec, or as further options of the command line."""
+def how_to_add(spec: ReadingSpec, typed: Mapping[str, Any] | None = None, **choices: Any) -> str:
+    """Say how choices are added to those of a spec: as the whole spec, or as further options of the command line.
+
+    Of `typed` the command line says the choices in other words.
+    """
     default = ReadingSpec()
     values = {one.name: getattr(spec, one.name) for one in fields(spec)}
     for name, value in choices.items():
@@ -281,7 +284,7 @@ def how_to_add(spec: ReadingSpec, **choices: Any) -> str:
         else:
             values[name] = (*values[name], *value) if isinstance(value, tuple) else value
     changed = ", ".join(f"{name}={value!r}" for name, value in values.items() if value != getattr(default, name))
-    return remedy(f"spec=ReadingSpec({changed})", _options(choices))
+    return remedy(f"spec=ReadingSpec({changed})", _options({**choices, **(typed or {})}))
 
 
 def how_to_name_model() -> str:

@@ -23,6 +23,7 @@ class WaysOut:
     filters: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     can_skip: bool = False  # Whether something is left where what cannot be read is left out
+    typed: tuple[str, ...] = ()  # Metrics and filters as the command line takes both: task=metric,filter
 
     @property
     def is_mended_by_choices(self) -> bool:
@@ -33,7 +34,9 @@ class WaysOut:
         """Say it in whole lines that can be pasted."""
         lines = []
         if self.is_mended_by_choices:
-            how = how_to_add(spec, metric=self.metrics, filter_name=self.filters, exclude_tasks=self.excluded)
+            choices = {"metric": self.metrics, "filter_name": self.filters, "exclude_tasks": self.excluded}
+            typed = {"metric": self.typed, "filter_name": ()} if self.filters else {}
+            how = how_to_add(spec, typed, **choices)
             lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {how}")
         if self.can_skip and not spec.skip_unusable:
             lines.append(f"To leave out what cannot be read, add: {how_to_add(spec, skip_unusable=True)}")
@@ -97,6 +100,7 @@ def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) 
             tuple(dict.fromkeys(name for one in ways for name in one.filters)),
             tuple(dict.fromkeys(name for one in ways for name in one.excluded)),
             together.can_skip,
+            tuple(dict.fromkeys(name for one in ways for name in one.typed)),
         )
     return RefusedError(problems_of(errors), together, spec)
 

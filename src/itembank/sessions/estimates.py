@@ -174,6 +174,7 @@ def session_estimate(
         typicality=typicality,
         estimand=pool.spec.estimand,
         overall_is=pool.basis.targets.overall_is,
+        is_graded=bool(np.any((state.responses > 0.0) & (state.responses < 1.0))),
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
     )
     notes = [
