@@ -12,6 +12,7 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import retire
 from itembank.errors import BankError, DataError, JournalError, ParameterError
+from itembank.estimation.estimate import estimate
 from itembank.sessions.answers import session_responses
 from itembank.sessions.journal import Journal, is_journal, read_journal
 from itembank.sessions.journal_sessions import (
@@ -321,6 +322,14 @@ def test_answers_stand_in_the_order_of_the_first_answer_with_the_last_word(tmp_p
     assert matrix.item_ids == ["math/0", "math/3", "law/5"]  # the bank's order
     np.testing.assert_array_equal(matrix.responses, [[0.0, np.nan, 0.0], [1.0, 1.0, np.nan]])
     assert matrix.items["scenario"].to_list() == ["math", "math", "law"]
+
+
+def test_an_estimate_names_the_session_that_chose_the_items(tmp_path):
+    journal = played(tmp_path / "a.jsonl", "a", [("law/5", 1.0), ("math/0", 0.0), ("code/1", 1.0)])
+    matrix, *_ = journal_responses(BANK, [journal])
+    notes = {one.kind: one for one in estimate(BANK, matrix, interval="model-based").notes}
+    assert (notes["session"].models, "own-mean" in notes) == (("a",), False)
+    assert "session.estimate()" in notes["session"].text
 
 
 def test_journals_are_told_from_other_files(tmp_path):

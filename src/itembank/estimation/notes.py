@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
+from itembank.bank.marks import is_adaptive
 from itembank.bank.past_models import PastModels
 from itembank.errors import remedy
 from itembank.estimation.estimates import FLAGGED, PREDICTED, ScoreEstimates
@@ -32,7 +33,9 @@ def notes_on_estimates(
     """Gather all notes, the most important first."""
     ids = estimates.model_ids
     has_lost = np.asarray((responses.asked & ~responses.observed).any(axis=1))
-    found = [] if own is None else notes_on_own_means(estimates, own, has_lost, is_random=is_random)
+    follows_answers = is_adaptive(responses.models)
+    found = [] if own is None else notes_on_own_means(estimates, own, has_lost | follows_answers, is_random=is_random)
+    found += notes_on_sessions(estimates, follows_answers)
     found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models)
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
@@ -44,6 +47,14 @@ def notes_on_estimates(
         found.append(Note(PREDICTED, estimates.said_of_predicted()))
     found += _notes_on_missing(estimates, responses)
     return joined_notes(found)
+
+
+def notes_on_sessions(estimates: ScoreEstimates, follows_answers: BoolArray) -> list[Note]:
+    """Say of models whose items a session chose by their own answers, (n_models,), which estimate allows for that."""
+    about = tuple(estimates.model_ids[row] for row in np.flatnonzero(follows_answers & ~estimates.is_exact))
+    how = remedy("session.estimate()", "itembank session status JOURNAL")
+    text = f"a session chose the items by the answers before them. Its own estimate allows for that: {how}."
+    return [Note("session", text, models=about)] if about else []
 
 
 def _notes_on_missing(estimates: ScoreEstimates, responses: ResponseMatrix) -> list[Note]:

@@ -23,8 +23,8 @@ from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
 
-LARGE = 2_000_000
-"""Answers of past models beyond which V-optimal items are not tried beside drawn ones."""
+LARGE, MANY_ITEMS = 2_000_000, 20_000
+"""Answers of past models, and items, beyond which V-optimal items are not tried beside drawn ones."""
 LEVEL = 0.95
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
@@ -86,7 +86,8 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     if bank.headline is None and not recipe.excluded:
         drawn = chosen if is_drawn else select_by_recipe(bank, replace(recipe, spec=Drawn()), chosen.seed)
         by_draw = expected_half_width(bank, drawn, level=LEVEL)
-    if not (is_drawn and bank.n_models * bank.n_items > LARGE):
+    is_large = bank.n_models * bank.n_items > LARGE or bank.n_items > MANY_ITEMS
+    if not (is_drawn and is_large):
         optimal = replace(recipe, spec=aimed_at_headline(bank)) if is_drawn else recipe
         tried = _tried(bank, optimal, chosen.seed or 0, progress)
     parts = {DRAWN: "" if np.isnan(by_draw) else f"±{100.0 * by_draw:.1f} points whatever the model is"}
