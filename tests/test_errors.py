@@ -134,11 +134,11 @@ def test_a_missing_package_is_told_from_one_that_it_imports(error, words):
 
 def test_names_that_people_try_first_are_told_what_to_write():
     bank = make_bank()
-    with pytest.raises(TypeError, match=r"select\(\) has no argument 'n'. Write n_items=..."):
-        itembank.select(bank, n=12)
+    with pytest.raises(TypeError, match=r"select\(\) has no argument 'n_items'. Write n=..."):
+        itembank.select(bank, n_items=12)
     with pytest.raises(TypeError, match="Write rng="):
         itembank.select(bank, 12, seed=3)
-    assert itembank.select(bank, n_items=12, method="random").n_items == 12
+    assert itembank.select(bank, n=12, method="random").n_items == 12
 
 
 def test_warnings_of_some_models_are_given_and_not_listed():

@@ -56,6 +56,7 @@ WORKS = {
         lambda w: ib.info(w.a),
         lambda w, found: found.facts["mean_response"] == pytest.approx(w.answers[0].mean()),
     ),
+    "select, n": (lambda w: ib.select(w.bank, n=12), lambda w, found: len(found) == 12),
     "report, a bank": (lambda w: ib.report(w.bank, w.at("1.html")), lambda w, found: "<html" in found.read_text()),
     "report, a path": (lambda w: ib.report(w.at("bank"), w.at("2.html")), lambda w, found: found.is_file()),
     "report, estimates": (lambda w: ib.report(w.estimates, w.at("3.html")), lambda w, found: found.is_file()),
@@ -116,7 +117,7 @@ def test_it_works(name, w):
 ERRORS = {
     "bool(gate)": (lambda w: bool(w.gate), TypeError, r"ask gate\.passed"),
     "gate, a slip": (lambda w: ib.gate(w.a, w.b, margn=0.03), ValueError, "Did you mean 'margin'"),
-    "select, n": (lambda w: ib.select(w.bank, n=60), TypeError, r"Write n_items=\.\.\."),
+    "select, n_items": (lambda w: ib.select(w.bank, n_items=12), TypeError, r"Write n=\.\.\."),
     "calibrate, n_dims": (lambda w: ib.calibrate(w.past, n_dims=2), TypeError, r"Variational\('mirt', n_dims=3\)"),
     "calibrate, seed": (lambda w: ib.calibrate(w.past, seed=2), TypeError, r"Write rng=\.\.\.$"),
     "estimates, no such score": (lambda w: w.estimates["overal"], ValueError, "Did you mean 'overall'"),

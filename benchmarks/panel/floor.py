@@ -24,7 +24,7 @@ from itembank.estimation.regressions import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.select import select
 from itembank.selection.selector_specs import Stratified, VOptimal
-from itembank_studies.splits import Fold, make_folds
+from itembank_studies.splits import Fold, folds_of
 from itembank_studies.study_files import load_data
 
 N_DRAWS = 1000
@@ -46,7 +46,7 @@ def main() -> None:
         bank = calibrate(responses)
         errors = {n_items: sampling_errors(bank, n_items, N_DRAWS) for n_items in spec.n_items}
         for split in spec.splits:
-            tests = times_tested(make_folds(split, responses.models, spec.repeats, spec.seed), bank.n_models)
+            tests = times_tested(folds_of((split,), responses, spec.repeats, spec.seed), bank.n_models)
             for n_items, error in errors.items():
                 sampled.append((NAMES[name], split.name, n_items, 100.0 * float(np.average(error, weights=tests))))
         for n_items in spec.n_items:

@@ -41,7 +41,7 @@ BENDS = {"lines": (0.0, 0.0), "bent": (-0.01, 0.01)}
 FITTED_UP_TO = (150e6, 530e6)
 SINGLE = "order at the largest size fitted"
 METHODS: Mapping[str, DecisionMethod] = {
-    f"{name} {metric}": DecisionMethod(metric, law)
+    f"{name} {metric}": (metric, law)
     for metric in (ACCURACY, PROBABILITY)
     for name, law in (
         ("traditional", TwoStep(n_starts=8)),
@@ -120,14 +120,14 @@ def _decisions(suite: Suite, number: int) -> Iterator[dict[str, object]]:
     recipes = tuple(rng.permutation(suite.compute.recipes)[:N_CALIBRATING].tolist())
     cuts = [600.0 * size**2 * 1.01 for size in FITTED_UP_TO]
     settings = PretrainingSettings(fewest_sizes=2, n_items=BUDGET, n_checked=0, calibration_recipes=recipes)
-    for label, method in METHODS.items():
-        laws = PretrainingSettings(**{**_fields(settings), "laws": (method.law,)})
+    for label, (metric, law) in METHODS.items():
+        laws = PretrainingSettings(**{**_fields(settings), "laws": (law,)})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ItembankWarning)
             found = held_out_coverage(
-                suite.responses[method.metric],
+                suite.responses[metric],
                 suite.compute,
-                loss=suite.loss if isinstance(method.law, TwoStep) else None,
+                loss=suite.loss if isinstance(law, TwoStep) else None,
                 actual=suite.responses[PROBABILITY],
                 largest=cuts,
                 settings=laws,

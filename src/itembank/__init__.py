@@ -49,9 +49,11 @@ _INSTEAD = {
     **dict.fromkeys(("save", "save_bank"), "bank.save(path)"),
     **dict.fromkeys(("from_pandas", "from_polars", "from_frame"), "ib.responses_from_frame(table)"),
     "audit": "ib.check(bank)",
-    "sample": "ib.select(bank, n_items)",
+    "sample": "ib.select(bank, n)",
     "plot": "result.plot()",
     "session": "ib.start_session(bank, path)",
+    **dict.fromkeys(("list_banks", "ready_banks", "list_ready"), "ib.publishing.list_ready()"),
+    "download": "ib.publishing.build_ready(name)",
     "sample_data": "ib.load_builtin(name)",
     "run": "ib.harnesses.lm_eval.Runner, or the command itembank run in a shell",
 }

@@ -5,7 +5,6 @@ from .bank.bank_views import whole_bank as whole_bank
 from .bank.bank_views import with_target as with_target
 from .living.bank_diff import BankDiff as BankDiff
 from .living.bank_diff import diff as diff
-from .living.descendants import Operation as Operation
 from .living.descendants import descendant as descendant
 from .living.growing import add_items as add_items
 from .living.growing import add_models as add_models

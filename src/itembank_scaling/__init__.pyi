@@ -20,7 +20,6 @@ from .pass_at_k.pass_at_k_law import pass_at_k_law as pass_at_k_law
 from .pass_at_k.results import PassAtKLaw as PassAtKLaw
 from .pass_at_k.specs import PassAtKSpec as PassAtKSpec
 from .pretraining.ability_law import AbilityLaws as AbilityLaws
-from .pretraining.decision_study import DecisionMethod as DecisionMethod
 from .pretraining.decision_study import decision_curves as decision_curves
 from .pretraining.law_results import HeldOutForecasts as HeldOutForecasts
 from .pretraining.law_results import PretrainingLaw as PretrainingLaw
@@ -32,7 +31,6 @@ from .pretraining.law_specs import TwoStep as TwoStep
 from .pretraining.pretraining_law import held_out_coverage as held_out_coverage
 from .pretraining.pretraining_law import pretraining_law as pretraining_law
 from .transfers.convergent import ConvergentValidity as ConvergentValidity
-from .transfers.convergent import CorrelationInterval as CorrelationInterval
 from .transfers.convergent import convergent_validity as convergent_validity
 from .transfers.transfer_specs import TransferSpec as TransferSpec
 from .transfers.transfers import Transfer as Transfer

@@ -221,9 +221,15 @@ def training_compute(
         )
     names = table["model_id"].to_list()
     problems: list[str] = []
-    params = _count_column(table, PARAMETER_COLUMNS, names, problems)
-    tokens = _count_column(table, TOKEN_COLUMNS, names, problems)
-    stated = _stated_operations(table, names, problems)
+    found = []
+    for options in (PARAMETER_COLUMNS, TOKEN_COLUMNS):
+        column, values = _numbers(table, options, "(K, M, B and T are understood)", names, problems)
+        # tokens may be none, before the first step; parameters may not
+        known = ~np.isnan(values) & ~((values == 0.0) & (column in TOKEN_COLUMNS))
+        problems.extend(check_counts(column, names, values, known))
+        found.append(values)
+    params, tokens = found
+    _, stated = _numbers(table, ("flops",), "of floating-point operations, such as 3e20", names, problems)
     implied = FLOP_PER_PARAMETER_AND_TOKEN * params * tokens
     flops = np.where(np.isnan(stated), implied, stated)
     used = np.flatnonzero(~(np.isnan(flops) | (flops == 0.0)) if drop_unknown else np.ones(flops.shape, dtype=bool))
@@ -263,35 +269,18 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
 
 
-def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str], problems: list[str]) -> FloatArray:
-    """Numbers of parameters or tokens, (n_models,); NaN where unknown."""
+def _numbers(
+    table: pl.DataFrame, columns: Sequence[str], must_be: str, names: list[str], problems: list[str]
+) -> tuple[str, FloatArray]:
+    """Return the first of these columns that the table has, and its numbers, (n_models,); NaN where unknown."""
     column = next((name for name in columns if name in table.columns), None)
     if column is None:
-        return np.full(table.height, np.nan)
+        return "", np.full(table.height, np.nan)
     values, bad = counts(table[column])
     if bad.size:
-        problems.append(
-            f"{column} must be a number (K, M, B and T are understood), got something else for "
-            f"{_with_values(names, table[column], bad)}."
-        )
-    # Tokens may be none, before the first step; parameters may not.
-    known = ~np.isnan(values) & ~((values == 0.0) & (column in TOKEN_COLUMNS))
-    problems.extend(check_counts(column, names, values, known))
-    return values
-
-
-def _stated_operations(table: pl.DataFrame, names: list[str], problems: list[str]) -> FloatArray:
-    """Operations as the table states them, (n_models,); NaN where it does not."""
-    if "flops" not in table.columns:
-        return np.full(table.height, np.nan)
-    column = table["flops"]
-    values, bad = counts(column)
-    if bad.size:
-        problems.append(
-            f"flops must be a number of floating-point operations, such as 3e20, got something else for "
-            f"{_with_values(names, column, bad)}."
-        )
-    return values
+        given = _with_values(names, table[column], bad)
+        problems.append(f"{column} must be a number {must_be}, got something else for {given}.")
+    return column, values
 
 
 def _recipes(table: pl.DataFrame, column: str | None, names: list[str], problems: list[str]) -> tuple[str, ...] | None:

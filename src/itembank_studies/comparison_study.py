@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,7 @@ from itembank.planning.select import select as select_automatically
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import EXTERNAL, WIN_RATE
 from itembank.selection.select import select
-from itembank_studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Tables, errors_at
+from itembank_studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, StudyManifest, Tables, errors_at
 from itembank_studies.splits import Fold, answers_of, calibration_part, check_no_leak, folds_of, stream
 from itembank_studies.study_specs import AUTO, MethodChoice, StudySpec, estimation_spec, selection_spec
 from itembank_studies.summary import summarise
@@ -103,14 +104,8 @@ class PreparedFold:
     seconds: float  # CPU time of the calibration
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a fold a selection is."""
-
-    repeat: int
-    draw: int
-    selector: MethodChoice
-    budget: float
+Place: TypeAlias = tuple[int, int, MethodChoice, float]
+"""Where in a fold a selection is: repeat, draw, selector and budget."""
 
 
 @one_blas_thread()
@@ -125,12 +120,9 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
 
 def fold_estimates(spec: StudySpec, prepared: PreparedFold, fold: Fold) -> pl.DataFrame:
     """Return every estimate of a fold whose bank is there."""
-    places = itertools.starmap(
-        Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
-    )
     parts: list[pl.DataFrame] = []
-    for place in places:
-        with errors_at(f"{_named(fold)}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+    for place in itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets):
+        with errors_at(f"{_named(fold)}, selector {place[2].label!r}, n_items or amount {place[3]:g}"):
             parts.extend(_estimates_at(spec, prepared, fold, place))
     constant = {
         "study": spec.name,
@@ -184,28 +176,29 @@ def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray)
 
 def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
     """Choose items once, and yield the table of each estimator."""
-    path = (fold.split, place.repeat, fold.fold, place.draw, place.selector.label, f"{place.budget:g}")
+    repeat, draw, selector, budget = place
+    path = (fold.split, repeat, fold.fold, draw, selector.label, f"{budget:g}")
     bank = prepared.bank
 
     def choose(n_items: int) -> Selection:
         rng = stream(spec.seed, "select", *path)
-        method = selection_spec(place.selector)
+        method = selection_spec(selector)
         if method is None:
             return select_automatically(bank, n_items, rng=rng)
         return select(bank, n_items, method=method, rng=rng)
 
     started = time.process_time()
     if spec.budget is None or prepared.costs is None:
-        selection = choose(int(place.budget))
+        selection = choose(int(budget))
     else:
-        selection = largest_within(bank, choose, prepared.costs, place.budget)
+        selection = largest_within(bank, choose, prepared.costs, budget)
     seconds_select = time.process_time() - started
     answers = answers_of(prepared.new, prepared.new.item_indices(selection.item_ids))
     constant = {
-        "repeat": place.repeat,
-        "draw": place.draw,
-        "selector": place.selector.label,
-        "budget": place.budget,
+        "repeat": repeat,
+        "draw": draw,
+        "selector": selector.label,
+        "budget": budget,
         "n_items": selection.n_items,
         "cost": float("nan") if prepared.costs is None else selection_cost(bank, selection, prepared.costs),
         "seconds_select": seconds_select,
@@ -214,7 +207,7 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
     scenario = np.array([bank.targets.scenarios.index(name) for name in selection.scenarios])
     within = [effective_items(selection.weights[scenario == j]) for j in range(bank.targets.n_scenarios)]
     effective = np.array([*within, effective_items(selection.weights * bank.targets.scenario_weights[scenario])])
-    for choice in spec.estimators_of(place.selector.label):
+    for choice in spec.estimators_of(selector.label):
         started = time.process_time()
         estimates, failure = _estimated(prepared, answers, selection, choice, spec=spec)
         seconds = time.process_time() - started
@@ -292,7 +285,11 @@ def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
     # the longest first, so that no process is left alone with one at the end
     units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
     run = partial(_run, spec, responses)
-    return Study.of(COMPARISON, spec, responses, units, run=run, summarise=_summaries)
+    parts = [fold.division for fold in folds]
+    manifest = StudyManifest.of(
+        COMPARISON.name, spec.to_dict(), responses, division=parts, seed=spec.seed, n_folds=len(folds)
+    )
+    return Study(COMPARISON, manifest, units, run, _summaries)
 
 
 def _run(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Tables:

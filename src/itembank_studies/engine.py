@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -273,15 +273,6 @@ Tables: TypeAlias = Mapping[str, pl.DataFrame]
 """Tables by name."""
 
 
-class Divided(Protocol):
-    """A unit of the work that says what of the responses it takes, so that other dates or groups are another study."""
-
-    @property
-    def division(self) -> bytes:
-        """The models, and items, of the unit."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Study(Generic[Unit]):
     """A study that is ready to run: what each kind of study states, and the engine does not know."""
@@ -294,25 +285,6 @@ class Study(Generic[Unit]):
     run: Callable[[Unit], Tables]
     # Returns the tables of the finished study, those of `kind.summaries`, from the tables of all units.
     summarise: Callable[[Path], Tables]
-
-    @classmethod
-    def of(
-        cls,
-        kind: StudyKind,
-        spec: Any,  # Of the kind: its `to_dict` and `seed` count
-        responses: ResponseMatrix,
-        units: Mapping[int, Divided],
-        *,
-        run: Callable[[Any], Tables],
-        summarise: Callable[[Path], Tables],
-        division: bytes = b"",  # What of the responses all units take
-    ) -> "Study[Any]":
-        """Make a study of a spec whose units say what of the responses they take."""
-        parts = [division, *(units[number].division for number in sorted(units))]
-        manifest = StudyManifest.of(
-            kind.name, spec.to_dict(), responses, division=parts, seed=spec.seed, n_folds=len(units)
-        )
-        return Study(kind, manifest, units, run, summarise)
 
 
 def run_in_folder(

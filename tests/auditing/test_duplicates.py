@@ -1,7 +1,5 @@
 """Likelihood ratios of pairs against loops, and copies planted in simulated answers."""
 
-from dataclasses import astuple
-
 import numpy as np
 import pytest
 
@@ -23,11 +21,9 @@ def test_ratios_are_the_sums_over_models_that_answered_both(missing, monkeypatch
     p = rng.uniform(0.1, 0.9, values.shape)
     observed = rng.random(values.shape) >= missing
     found = duplicate_pairs(np.where(observed, values, np.nan), observed, p, least=-1e9)
-    assert found.first.size == 14 * 13 // 2
-    assert (np.diff(found.log_ratio) <= 1e-3).all()
-    for j, k, ratio, n_shared, n_agree in zip(
-        found.first, found.second, found.log_ratio, found.n_shared, found.n_agree, strict=True
-    ):
+    assert found.height == 14 * 13 // 2
+    assert (np.diff(found["log_ratio"]) <= 1e-3).all()
+    for j, k, ratio, n_shared, n_agree in found.iter_rows():
         rows = np.flatnonzero(observed[:, j] & observed[:, k])
         agree = values[rows, j] == values[rows, k]
         given = np.where(values == 1.0, p, 1.0 - p)[rows]
@@ -59,7 +55,7 @@ def test_parts_of_the_models_give_what_all_at_once_give(n_models, monkeypatch):
 
     def found():
         better = with_residual_factors(p, values, observed)
-        return [better, *astuple(duplicate_pairs(values, observed, better, least=-3.0))]
+        return [better, *duplicate_pairs(values, observed, better, least=-3.0)]
 
     at_once = found()
     monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 500)

@@ -70,14 +70,14 @@ def test_what_faults_look_like_is_learnt_from_items_known_to_be_bad():
     matrix = ResponseMatrix.create(values, scenarios=[f"s{j % 3}" for j in range(300)])
     known = [f"item-{j + 1}" for j in np.flatnonzero(is_bad)]
     found = audit_items(matrix, known=known, duplicates=False)
-    assert found.labels.n_bad == 30
-    assert found.labels.area > 0.95
-    assert found.labels.first == {
+    assert found.labels["n_bad"] == 30
+    assert found.labels["area"] > 0.95
+    assert found.labels["first"] == {
         found.flagged.height: pytest.approx(found.flagged["item_id"].is_in(known).mean(), abs=1e-12)
     }
-    assert found.labels.first[found.flagged.height] > 0.75
+    assert found.labels["first"][found.flagged.height] > 0.75
     counts = np.histogram(found.table["probability"], (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0))[0]
-    assert [count for _, _, count in found.labels.calibration] == counts[counts > 0].tolist()
+    assert [one["n_items"] for one in found.labels["calibration"]] == counts[counts > 0].tolist()
     assert abs(found.table["probability"].sum() - 30) < 6
     with pytest.raises(DataError, match="item_id must be among the 300 known"):
         audit_items(matrix, known=[*known, "item-999"])

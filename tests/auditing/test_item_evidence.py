@@ -8,10 +8,10 @@ from itembank.auditing.item_evidence import (
     INTERCEPTS,
     NEAREST,
     SLOPES,
-    Curves,
     _log_weights,
     _weighed,
     best_models,
+    curves_at,
     defect_probability,
     fit_defect_weights,
     item_evidence,
@@ -33,7 +33,7 @@ def test_ratios_are_those_of_marginal_likelihoods_summed_over_the_grid():
     log_prior = rng.standard_normal(SLOPES.size * INTERCEPTS.size)
     log_prior -= logsumexp(log_prior)
     slope, error, intercept, top, _, key_ratio, noise_ratio = _weighed(
-        Curves.at(theta), values, observed, log_prior, 1.6
+        curves_at(theta), values, observed, log_prior, 1.6
     )
     points = [(a, b) for a in SLOPES for b in INTERCEPTS]
     for item in range(2):
@@ -64,8 +64,8 @@ def test_the_distribution_of_curves_is_learnt_from_the_items():
     slope, ease = 1.2 + 0.3 * rng.standard_normal(400), 0.8 + 1.2 * rng.standard_normal(400)
     p = expit(theta[:, None] * slope + ease)
     values = (rng.random(p.shape) < p).astype(float)
-    curve = Curves.at(theta)
-    weights = np.exp(_log_weights(values.T @ curve.right + (1.0 - values.T) @ curve.wrong))
+    right, wrong, _ = curves_at(theta)
+    weights = np.exp(_log_weights(values.T @ right + (1.0 - values.T) @ wrong))
     a, b = (one.ravel() for one in np.meshgrid(SLOPES, INTERCEPTS, indexing="ij"))
     assert weights.sum() == pytest.approx(1.0)
     assert (weights @ a, weights @ b) == pytest.approx((1.2, 0.8), abs=0.12)
@@ -78,21 +78,21 @@ def test_wrong_keys_are_found_and_missing_answers_do_not_matter_much():
     rng = np.random.default_rng(5)
     values[:, is_bad] = (1.0 - values[:, is_bad]) * (rng.random((80, 15)) < 1.0 / 3.0)
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
-    assert rank_quality(found.key_ratio, is_bad) > 0.97
-    assert rank_quality(found.suspicion, is_bad) > 0.9
+    assert rank_quality(found["key_ratio"].to_numpy(), is_bad) > 0.97
+    assert rank_quality(found["suspicion"].to_numpy(), is_bad) > 0.9
     sparse = np.where(rng.random(values.shape) < 0.5, values, np.nan)
     half = item_evidence(panel_of(ResponseMatrix.create(sparse)))
-    assert rank_quality(half.key_ratio, is_bad) > 0.9
+    assert rank_quality(half["key_ratio"].to_numpy(), is_bad) > 0.9
     strong = theta > 1.0
-    assert np.corrcoef(expit(found.top_logit), values[strong].mean(axis=0))[0, 1] > 0.85
+    assert np.corrcoef(expit(found["top_logit"].to_numpy()), values[strong].mean(axis=0))[0, 1] > 0.85
 
 
 def test_an_item_without_an_answer_has_the_curve_of_the_average_item():
     values, _ = make_answers(n_models=30, n_items=40)
     values[:, 7] = np.nan
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
-    assert found.key_ratio[7] == pytest.approx(0.0, abs=1e-9)
-    assert found.noise_ratio[7] == pytest.approx(0.0, abs=1e-9)
+    assert found["key_ratio"][7] == pytest.approx(0.0, abs=1e-9)
+    assert found["noise_ratio"][7] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_item_rest_correlation_of_a_small_table_worked_by_hand():

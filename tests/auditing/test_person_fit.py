@@ -48,15 +48,16 @@ def leaked(matrix, item_ids):
 def test_typicality_is_that_of_estimates():
     half = clean().take(items=np.arange(0, 120, 2))
     found, expected = check_fit(bank(), half), estimate(bank(), half, method="p-irt").typicality
-    np.testing.assert_allclose([one.misfit for one in found.models], expected.misfit)
-    np.testing.assert_allclose([one.typicality for one in found.models], expected.typicality)
+    np.testing.assert_allclose(found.table["misfit"], expected.misfit)
+    np.testing.assert_allclose(found.table["typicality"], expected.typicality)
 
 
 def test_clean_models_fit():
     found = check_fit(bank(), clean(40, 5))
-    assert sum(one.is_flagged for one in found.models) <= 6  # of 40, at one in twenty and past models counted anew
-    assert {one.n_past for one in found.models} == {60}
-    fitting = dataclasses.replace(found, models=tuple(one for one in found.models if not one.is_flagged))
+    assert found.table.filter(verdict="misfits").height <= 6  # of 40, at one in twenty and past models counted anew
+    assert set(found.table["n_past"]) == {60}
+    fits = found.table.filter(verdict="fits")
+    fitting = dataclasses.replace(found, table=fits, found=())
     assert fitting.suits
     assert fitting.verdicts[0].endswith(": nothing unusual.")
     assert ONE_RUN in found.hints
@@ -71,8 +72,8 @@ def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monk
     monkeypatch.setattr(past_fit, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
     first = check_fit(tmp_path / "bank", new)
     assert len(measured) == 3  # folds
-    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
-    assert repr(check_fit(tmp_path / "bank", others).models) != repr(first.models)
+    assert check_fit(tmp_path / "bank", new).table.equals(first.table)
+    assert not check_fit(tmp_path / "bank", others).table.equals(first.table)
     assert len(measured) == 3
     one, ids = new.take(models=np.arange(1)), new.item_ids
     tries = (
@@ -87,19 +88,19 @@ def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monk
         assert len(measured) == 3 * number
     check_fit(tmp_path / "bank", new.take(items=np.arange(24)))
     assert len(measured) == 3 * (len(tries) + 2)
-    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert check_fit(tmp_path / "bank", new).table.equals(first.table)
     assert len(measured) == 3 * (len(tries) + 2)
 
 
 def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):
     plain = check_fit(bank(), clean(), groups={"public": suspected})
     raised = check_fit(bank(), leaked(clean(), suspected), groups={"public": suspected})
-    before, after = ([one.groups[-1] for one in found.models] for found in (plain, raised))
-    for one, other in zip(before, after, strict=True):
-        assert other.expected == pytest.approx(one.expected)  # from the other items alone
-        assert other.mean == 1.0
-        assert other.p_value <= one.p_value
-    assert np.mean([one.is_flagged for one in after]) >= 0.5
+    before, after = (found.groups.filter(group="public") for found in (plain, raised))
+    assert before["model_id"].to_list() == after["model_id"].to_list() == clean().model_ids
+    np.testing.assert_allclose(after["expected"], before["expected"])  # from the other items alone
+    assert (after["mean"] == 1.0).all()
+    assert (after["p_value"] <= before["p_value"]).all()
+    assert (after["verdict"] == "higher").mean() >= 0.5
     assert not raised.suits
     assert any("public" in sentence and "No interval covers that" in sentence for sentence in raised.verdicts)
     assert any("a rise of" in hint for hint in raised.hints)
@@ -110,7 +111,7 @@ def test_a_reference_alone_makes_all_others_suspected(suspected):
     private = [item for item in bank().responses.item_ids if item not in set(suspected)]
     by_name = check_fit(bank(), leaked(clean(), suspected), groups={"all others": suspected}, reference=private)
     alone = check_fit(bank(), leaked(clean(), suspected), reference=private)
-    assert alone.group_rows() == by_name.group_rows()
+    assert alone.groups.equals(by_name.groups)
 
 
 def test_a_uniform_shift_is_lower_ability_and_is_not_claimed():
@@ -119,7 +120,7 @@ def test_a_uniform_shift_is_lower_ability_and_is_not_claimed():
     theta = rng.normal(size=(40, parameters.n_dims)) - 0.7
     values = (rng.random((40, 120)) < probability(parameters, theta)).astype(float)
     found = check_fit(bank(), ResponseMatrix.create(values, items=bank().responses.items))
-    assert sum(one.is_flagged for one in found.models) <= 8
+    assert found.table.filter(verdict="misfits").height <= 8
     assert SHIFT in found.hints
 
 
@@ -129,12 +130,15 @@ def test_a_lost_scenario_is_named_with_the_answers_against_expectation():
     def fail(values):
         values[0, is_math] = 0.0
 
-    found = check_fit(bank(), with_answers(clean(), fail)).models[0]
-    assert "math" in {one.name for one in found.unusual_groups}
-    assert found.is_flagged
-    assert "math" in {one.item_id.split("/")[0] for one in found.wrong}
-    assert all(one.response == 0.0 < one.expected for one in found.wrong)
-    (sentence,) = found.sentences()
+    failed = with_answers(clean(), fail)
+    found = check_fit(bank(), failed)
+    row = found.table.row(0, named=True)
+    assert "math" in row["groups"]
+    assert row["verdict"] == "misfits"
+    wrong = row["wrong_against_expectation"]
+    assert "math" in {one.split("/")[0] for one in wrong}
+    assert (failed.responses[0, failed.item_indices(wrong)] == 0.0).all()
+    (sentence,) = (one for one in found.found if one.startswith(f"{failed.model_ids[0]}:"))
     assert "math" in sentence
     assert "points lower" in sentence
 
@@ -149,12 +153,13 @@ def test_a_session_that_gets_worse_is_found_and_where():
 
     spoilt = with_answers(clean(), degrade)
     name = spoilt.model_ids[0]
-    found = {one.model_id: one for one in check_fit(bank(), spoilt, order={name: order}).models}
-    assert found[name].order.is_flagged
-    assert not found[name].order.got_better
-    assert 50 <= found[name].order.first_answer <= 70
-    assert found[spoilt.model_ids[1]].order is None
-    assert any("get worse" in sentence for sentence in found[name].sentences())
+    found = check_fit(bank(), spoilt, order={name: order})
+    assert found.table["model_id"].to_list() == spoilt.model_ids
+    first, *others = found.table.select("order_p_value", "changed_from").rows()
+    assert first[0] < 0.05
+    assert 50 <= first[1] <= 70
+    assert set(others) == {(None, None)}
+    assert any(one.startswith(f"{name}: answers get worse") for one in found.found)
 
 
 def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(monkeypatch):
@@ -172,14 +177,15 @@ def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(m
             session.tell(item, values[row, column])
             orders.setdefault(name, []).append(item)
     answered = dataclasses.replace(clean(2), responses=values)
-    fits = check_fit(bank(), answered, order=orders, sessions=dict.fromkeys(orders, spec)).models
-    assert [one.n_past for one in fits] == [25, 25]
-    assert fits[1].order.p_value <= fits[0].order.p_value
-    assert not fits[1].order.got_better
-    assert 20 <= fits[1].order.first_answer <= 40
-    same_items = check_fit(bank(), answered, order=orders).models
-    assert [one.n_past for one in same_items] == [60, 60]
-    assert [one.misfit for one in same_items] == [one.misfit for one in fits]
+    found = check_fit(bank(), answered, order=orders, sessions=dict.fromkeys(orders, spec))
+    fits = found.table
+    assert fits["n_past"].to_list() == [25, 25]
+    assert fits["order_p_value"][1] <= fits["order_p_value"][0]
+    assert any(one.startswith(f"{answered.model_ids[1]}: answers get worse") for one in found.found)
+    assert 20 <= fits["changed_from"][1] <= 40
+    same_items = check_fit(bank(), answered, order=orders).table
+    assert same_items["n_past"].to_list() == [60, 60]
+    assert same_items["misfit"].to_list() == fits["misfit"].to_list()
 
 
 def test_models_with_other_answers_are_each_compared_with_their_own_items():
@@ -190,8 +196,9 @@ def test_models_with_other_answers_are_each_compared_with_their_own_items():
     part = with_answers(clean(), drop)
     together = check_fit(bank(), part)
     alone = check_fit(bank(), part.take(models=np.array([1])))
-    assert together.models[1] == alone.models[0]
-    assert [one.n_items for one in together.models[:3]] == [60, 80, 120]
+    assert together.table[1].equals(alone.table)
+    assert together.groups.filter(model_id=part.model_ids[1]).equals(alone.groups)
+    assert together.table["n_items"][:3].to_list() == [60, 80, 120]
 
 
 def test_changed_contents_are_left_out_and_other_conditions_told():
@@ -210,7 +217,7 @@ def test_changed_contents_are_left_out_and_other_conditions_told():
     assert [change.split(" ")[0] for change in found.changes] == ["the", "task_version", "lm_eval_version"]
     assert "7 of 120 items" in found.changes[0]
     assert "'0.4.9'" in found.changes[2]
-    assert {one.n_items for one in found.models} == {113}
+    assert set(found.table["n_items"]) == {113}
     assert not found.suits
     nothing_left = changed.take(items=np.arange(7))
     with pytest.raises(DataError, match="at least one item must have the content"):
@@ -231,7 +238,7 @@ def test_few_models_cannot_tell_and_say_so():
     found = check_fit(small, small.responses.take(models=np.array([0, 1])))
     assert any("none can be called unusual" in hint for hint in found.hints)
     assert found.verdicts == ()
-    assert not any(one.is_flagged for one in found.models)
+    assert "misfits" not in found.table["verdict"]
     with pytest.raises(DataError, match="takes at least 10, and bank"):
         check_fit(make_bank(n_models=9), small.responses)
 
@@ -259,7 +266,7 @@ def test_bank_models_with_gaps_count_where_they_answered_most():
     values[:5, :60] = np.nan
     known = dataclasses.replace(bank().responses, responses=values)
     found = check_fit(dataclasses.replace(bank(), bank_id="gaps", responses=known), clean())
-    assert {one.n_past for one in found.models} == {55}
+    assert set(found.table["n_past"]) == {55}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.banks import Link, Operation, descendant, note, whole_bank, with_target
+from itembank.banks import Link, descendant, note, whole_bank, with_target
 from itembank.errors import BankError, IntegrityError, ParameterError
 from tests.bank.banks import make_bank
 from tests.bank.crafted_banks import HISTORIES, craft, of_arrays
@@ -177,7 +177,7 @@ def test_a_damaged_target_of_before_is_refused_when_it_is_asked_for(tmp_path, re
 
 def test_writing_and_reading_change_nothing(tmp_path, retired):
     link = Link("fixed", 5, 30, 0.003)
-    bank = descendant(retired, whole_bank(retired), Operation("try", "a note", {"n": [1, 2]}, link))
+    bank = descendant(retired, whole_bank(retired), "try", note="a note", arguments={"n": [1, 2]}, link=link)
     save_bank(bank, tmp_path / "bank")
     again = load_bank(tmp_path / "bank")
     assert again.history.changes == bank.history.changes

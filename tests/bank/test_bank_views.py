@@ -7,7 +7,7 @@ import pytest
 
 from itembank.bank.bank_views import bank_for, check_made_for, repeatable
 from itembank.bank.marks import ADDED, ANSWERED_HOW, is_adaptive, is_usable, with_ways
-from itembank.banks import Link, Operation, descendant, retire, whole_bank, with_target
+from itembank.banks import Link, descendant, retire, whole_bank, with_target
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
@@ -41,8 +41,8 @@ def test_a_selection_names_what_it_is_for_and_a_stranger_s_is_warned_of(tmp_path
 @pytest.mark.parametrize(
     "change",
     [
-        lambda bank: descendant(bank, with_models(bank, 2), Operation("add-models")),
-        lambda bank: descendant(bank, with_intercepts(bank, 0.1), Operation("recalibrate", link=LINK)),
+        lambda bank: descendant(bank, with_models(bank, 2), "add-models"),
+        lambda bank: descendant(bank, with_intercepts(bank, 0.1), "recalibrate", link=LINK),
         lambda _: make_bank(seed=4),  # another calibration of the same items
     ],
 )
@@ -84,7 +84,7 @@ def test_a_choice_is_repeated_without_what_was_retired(bank):
 
 def test_sessions_go_on_with_descendants_that_give_their_score(bank):
     made_for = (bank.bank_id, bank.target_digest)
-    grown = descendant(bank, with_models(bank, 2), Operation("add-models"))
+    grown = descendant(bank, with_models(bank, 2), "add-models")
     assert bank_for(bank, *made_for) is bank
     assert bank_for(grown, *made_for) is grown
     clean = retire(grown, ["math/0"], reason="bad")

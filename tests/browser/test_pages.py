@@ -239,3 +239,42 @@ def test_reads_without_scripts(chromium, written):
     assert "Charts need JavaScript" in text
     assert PAYLOADS[0] in text
     assert len(text) > 500
+
+
+def test_rows_are_cards_on_a_phone_and_no_column_is_lost(open_page, name):
+    page = open_page(name, width=PHONE).page
+    for fold in page.locator("details").all():
+        fold.evaluate("one => { one.open = true }")
+    too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
+    assert page.locator(".scroll").evaluate_all(too_wide) == []
+    for table in page.locator(".scroll table").all():
+        heads = table.locator("th").evaluate_all("all => all.map(one => one.textContent.trim())")
+        row = table.locator("tbody tr").first
+        assert row.locator("td").evaluate_all("all => all.map(one => one.dataset.label.trim())") == heads
+        assert all(cell.bounding_box()["width"] > 40 for cell in row.locator("td").all())
+
+
+def test_copies_a_picture_with_its_title(open_page):
+    page = open_page("pass-at-k", dark=True).page
+    page.evaluate("""() => {
+        navigator.clipboard.write = async ([one]) => {
+            const picture = await createImageBitmap(await one.getType("image/png"));
+            window.copied = [one.types, picture.width, picture.height];
+        };
+    }""")
+    page.get_by_role("button", name="Copy picture").first.click()
+    page.wait_for_function("() => [...document.querySelectorAll('button')].some(one => one.textContent === 'Copied')")
+    types, width, height = page.evaluate("window.copied")
+    box = page.locator(".picture svg").first.bounding_box()
+    assert types == ["image/png"]
+    assert width >= 2 * box["width"]
+    assert height > 2 * box["height"]  # the title is above it
+
+
+def test_a_picture_is_downloaded_where_the_clipboard_is_refused(open_page, tmp_path):
+    page = open_page("one-model").page
+    page.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('refused')); }")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Copy picture").first.click()
+    waiting.value.save_as(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

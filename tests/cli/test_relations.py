@@ -131,6 +131,38 @@ def new_name(name):
     return "".join(chr(ord("a") + letter) for letter in letters.tolist()) + "~" + name
 
 
+NAME = re.compile(r"\b(q\d{3}|past-\d\d|new-[abc]|s-\d)\b")
+"""Names that change places among those that begin alike."""
+
+
+@functools.cache
+def other_places():
+    """Who has whose name, and the reverse."""
+    kinds = [
+        [f"q{j:03d}" for j in range(241)],
+        [f"past-{i:02d}" for i in range(22)],
+        ["new-a", "new-b", "new-c"],
+        [f"s-{i}" for i in range(5)],
+    ]
+    rng = np.random.default_rng(41)
+    there = {one: other for kind in kinds for one, other in zip(kind, rng.permutation(kind).tolist(), strict=True)}
+    return there, {other: one for one, other in there.items()}
+
+
+def exchanged(name):
+    """Name that a model or an item has after names changed places."""
+    return other_places()[0].get(name, name)
+
+
+def brought_back(text):
+    """Text with the names that there were before these changed places."""
+    return NAME.sub(lambda found: other_places()[1][found[0]], text)
+
+
+def in_other_places(frame):
+    return [frame.with_columns(pl.Series(one, map(exchanged, frame[one])) for one in ("model_id", "item_id"))]
+
+
 def turned(frame):
     """Wrong where right was."""
     right = {"response": 1 - pl.col("response")} if "response" in frame.columns else {}
@@ -153,6 +185,7 @@ class Relation:
     expected: Callable = lambda plain: plain
     found: Callable = lambda printed: printed
     name: Callable[[str], str] = str  # What a model is called afterwards
+    read: Callable[[str], str] = str  # What is printed, with names as they were
 
 
 OTHER_END = {"low": "high", "lower_bound": "upper_bound", "only_a_right": "only_b_right"}
@@ -210,6 +243,7 @@ RELATIONS = {
     "items from the last": Relation(from_the_last("item_id")),
     "longer names": Relation(longer_names, DRAWN_BY_NAME, name="name~{}".format),
     "other names": Relation(renamed, BUT_BY_NAME, name=new_name),
+    "names in other places": Relation(in_other_places, BUT_BY_NAME, name=exchanged, read=brought_back),
     "files in parts": Relation(in_parts),
     "all at once": Relation(
         lambda frame: in_parts(shuffled(renamed(from_the_last("item_id")(frame)[0])[0])[0]), BUT_BY_NAME, name=new_name
@@ -251,17 +285,17 @@ def carried_through(folder, relation):
     found = {}
     for verb, lines in VERBS.items():
         named = re.sub("@([^ ]+)", lambda found: relation.name(found[1]), lines)
-        texts = [printed(folder, shlex.split(line)) for line in named.splitlines()]
+        texts = [printed(folder, shlex.split(line), relation.read) for line in named.splitlines()]
         found[verb] = [canonical(text) for text in texts]
     return found
 
 
-def printed(folder, words):
-    """Run a command that must succeed, or judge; return what it says as JSON."""
+def printed(folder, words, read=str):
+    """Run a command that must succeed, or judge; return what it says as JSON, with names as they were."""
     has_forms = words[:2] != ["session", "start"] and words[0] != "import"
     done = run_here((*words, *(("--format", "json") if has_forms else ())), folder=folder)
     assert done.code in {0, 3} or words[0] == "gate", f"{words}: {done.err}{done.escaped}"
-    return json.loads(done.out) if has_forms else None
+    return json.loads(read(done.out)) if has_forms else None
 
 
 def canonical(value, key=""):

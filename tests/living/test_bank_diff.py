@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 
-from itembank.banks import Link, Operation, descendant, diff, restore, retire
+from itembank.banks import Link, descendant, diff, restore, retire
 from tests.living.living import measured_bank, named_bank
 from tests.living.test_descendants import with_intercepts, with_items, with_models
 from tests.living.test_overlay import REST, part
@@ -24,7 +24,7 @@ def test_every_kind_of_difference_is_named():
     content = pl.Series(["a"] * 3 + [None] * 29, dtype=pl.String)
     items = whole.responses.items.with_columns(content_hash=content)
     whole = dataclasses.replace(whole, responses=dataclasses.replace(whole.responses, items=items))
-    other = retire(descendant(bank, whole, Operation("grow", link=Link("all", 1, 2))), ["math/3"], reason="bad")
+    other = retire(descendant(bank, whole, "grow", link=Link("all", 1, 2)), ["math/3"], reason="bad")
     known = bank.responses.items.with_columns(content_hash=pl.lit("b"))
     first = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=known))
     found = diff(first, other)

@@ -6,7 +6,7 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_history import bumped
-from itembank.banks import Link, Operation, descendant, note, retire, whole_bank
+from itembank.banks import Link, descendant, note, retire, whole_bank
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
@@ -70,7 +70,7 @@ def with_intercepts(bank, shift):
 )
 def test_the_version_says_what_changed(tmp_path, change, link, statuses, version, target):
     bank = named_bank()
-    made = descendant(bank, change(whole_bank(bank)), Operation("try", link=link), statuses=statuses)
+    made = descendant(bank, change(whole_bank(bank)), "try", link=link, statuses=statuses)
     assert (made.version, made.target_id) == (version, target)
     save_bank(made, tmp_path / "bank")
     again = load_bank(tmp_path / "bank")
@@ -81,8 +81,8 @@ def test_the_version_says_what_changed(tmp_path, change, link, statuses, version
 
 def test_history_says_what_came_and_went():
     bank = named_bank()
-    grown = descendant(bank, with_items(bank, 2), Operation("add-items", "more", {"n": 2}, LINK))
-    later = descendant(grown, with_models(whole_bank(grown), 1), Operation("add-models"))
+    grown = descendant(bank, with_items(bank, 2), "add-items", note="more", arguments={"n": 2}, link=LINK)
+    later = descendant(grown, with_models(whole_bank(grown), 1), "add-models")
     last = retire(later, ["new/1"], reason="bad")
     added, models, dropped = last.history.changes[1:]
     assert (added.items_added.n, added.items_added.first, added.link) == (2, ("new/0", "new/1"), LINK)
@@ -110,7 +110,7 @@ def test_items_must_stay_in_their_order_and_names_fit_a_file():
     bank = named_bank()
     turned = dataclasses.replace(bank, responses=bank.responses.take(items=np.arange(30)[::-1]))
     with pytest.raises(DataError, match="must begin with those of its parent"):
-        descendant(bank, turned, Operation("turn"))
+        descendant(bank, turned, "turn")
     with pytest.raises(ParameterError, match="a name must begin with a letter or digit"):
         note(named_bank(), "x", name="../quiz")
     with pytest.raises(ParameterError, match="a target's name must be new, got 'quiz@1-clean'"):

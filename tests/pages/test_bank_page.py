@@ -16,10 +16,10 @@ from itembank.irt.families import information_weights
 from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
-from itembank.pages.blocks import Chart
+from itembank.pages.blocks import Chart, benchmark_title
 from itembank.planning.plan import plan
 from itembank.publishing.without_responses import without_responses
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import of_kind, rows, section, table, titles, words
@@ -156,6 +156,23 @@ def test_one_scenario_has_no_comparison_of_scenarios(bank):
     html = page.html()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)" in html
+
+
+@pytest.mark.parametrize(
+    ("file", "scenarios", "title"),
+    [
+        ("my-bench", ["a", "b"], "my-bench"),
+        ("bank-3", ["a", "b"], "90 questions in 2 scenarios"),
+        ("Responses", ["gsm8k"], "gsm8k"),
+        ("", [DEFAULT_SCENARIO], "90 questions"),
+    ],
+)
+def test_a_file_that_says_nothing_is_no_title(file, scenarios, title):
+    assert benchmark_title(file, scenarios, 90) == title
+
+
+def test_a_ready_bank_is_called_what_it_is_of():
+    assert bank_page(load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
 
 
 def test_history_files_and_release_are_told(bank, tmp_path):

@@ -82,6 +82,22 @@ def test_scenarios_stand_beside_past_models(made, bank):
     assert "strongest on" in chart(page, "Against past models").title
 
 
+def test_a_sentence_says_where_the_model_is_among_past_ones_and_names_the_nearest(made, bank):
+    _, estimates, page = made
+    known, score = bank.known_scores.value[:, -1], estimates.column(OVERALL)[0]
+    below, above = int(np.sum(known < score)), int(np.sum(known > score))
+    assert page.summary == (
+        f"{estimates.model_ids[0]} scores an estimated {100.0 * score:.1f} points, higher than {below} of "
+        f"{known.size} past models and lower than {above}."
+    )
+    note = chart(page, "of past models").note
+    score_of = dict(zip(bank.responses.model_ids, known, strict=True))
+    wanted = {"Best": known.max(), "next above": known[known > score].min(), "next below": known[known < score].max()}
+    for how, value in wanted.items():
+        name, told = note.split(f"{how}: ")[1].split(" points")[0].split(", ")
+        assert (score_of[name], told) == (value, f"{100.0 * value:.1f}")
+
+
 def test_past_models_are_compared_by_their_known_scores(made, bank):
     responses, estimates, page = made
     known = bank.known_scores.value[:, -1]

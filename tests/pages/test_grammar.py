@@ -1,6 +1,10 @@
 """The grammar of pictures: what a channel, a mark and a picture become in Vega-Lite."""
 
-from itembank.pages.grammar import equals, marks, menu, nominal, number, panels, shade, span, tips, when
+import base64
+import re
+
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.grammar import equals, marks, menu, nominal, number, panels, picture, shade, span, tips, when
 
 
 def test_a_mark_draws_channels_and_has_looks_of_its_own():
@@ -36,3 +40,19 @@ def test_one_name_stands_alone_and_several_in_panels():
     alone = panels("split", "place", layer, n=1, alone=200, params=params)
     assert (alone["height"], alone["layer"], alone["params"]) == (200, [layer], several["params"])
     assert "bind" not in menu("model", ["a"], "a")[0]
+
+
+def test_long_names_are_written_in_two_lines_that_keep_what_tells_them_apart():
+    names = ["executable_multiple_function", "executable_parallel_function", "executable_parallel_multiple_function"]
+    names += ["short", f"{'x' * 50}/{'y' * 50}_end"]
+    data = Data("d", {"name": names, "n": [1.0] * len(names)})
+    for limit, wanted in (
+        (240, ["executable_multiple_function", "executable_parallel_multiple_", "function", "x" * 34, "short"]),
+        (126, ["executable_", "multiple_function", "parallel_function", "…ultiple_function", "short"]),
+    ):
+        bars = marks("bar", number("n"), nominal("name", labelLimit=limit))
+        address = Chart("T", picture(bars, height=200), (data,), "Bars.").svg_address()
+        svg = base64.b64decode(address.partition(",")[2]).decode()
+        lines = re.findall(r">([^<>]+)</(?:text|tspan)>", svg)
+        assert set(wanted) <= set(lines), lines
+        assert any(line.endswith("_end") and line.startswith("…") for line in lines)

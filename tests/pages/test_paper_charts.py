@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.bank.selections import Selection
@@ -17,7 +18,7 @@ from itembank_studies.charts.paper_charts import (
     task_costs_chart,
 )
 from itembank_studies.papers.dimensions import dimensionality
-from itembank_studies.papers.item_predictions import Cells, ItemPredictions, ScenarioPredictions
+from itembank_studies.papers.item_predictions import CELLS, summarised
 from itembank_studies.papers.scenario_homogeneity import homogeneity
 from itembank_studies.papers.selection_weights import selection_weights
 from itembank_studies.papers.task_overview import task_overview
@@ -108,35 +109,35 @@ def made(scenario, *, is_graded):
     p = rng.random(600)
     y = rng.beta(20.0 * p, 20.0 * (1.0 - p)) if is_graded else (rng.random(600) < p).astype(float)
     model, item = np.repeat(np.arange(20), 30), np.tile(np.arange(30), 20)
-    return ScenarioPredictions.of(scenario, Cells(p, y, np.full(600, 0.5), model, item))
+    return scenario, pl.DataFrame(dict(zip(CELLS, (p, y, np.full(600, 0.5), model, item), strict=True)))
 
 
 @pytest.fixture(scope="module")
 def predictions():
-    parts = tuple(made(f"s{place}", is_graded=place > 0) for place in range(3))
-    return ItemPredictions(parts, "beta", "b")
+    return summarised(dict(made(f"s{place}", is_graded=place > 0) for place in range(3)), "beta", "b")
 
 
 def test_points_are_the_bins_and_the_background_the_responses(predictions, tmp_path):
     chart = item_predictions_chart(predictions)
     data = {name: np.array(values, dtype=object) for name, values in columns_of(chart, "predictions").items()}
-    for place, one in enumerate(predictions.scenarios):
+    for place, row in enumerate(predictions.rows()):
+        own = predictions.bins.filter(scenario=row["scenario"])
         bins, cells = ((data["place"] == place) & (data["is_bin"] == number) for number in (1, 0))
-        np.testing.assert_allclose(data["x"][bins].astype(float), one.bins.predicted)
-        np.testing.assert_allclose(data["y"][bins].astype(float), one.bins.observed)
-        assert data["n"][cells].sum() == 600
-        assert f"r = {one.association.correlation:.2f}" in data["panel"][bins][0]
+        np.testing.assert_allclose(data["x"][bins].astype(float), own["predicted"])
+        np.testing.assert_allclose(data["y"][bins].astype(float), own["observed"])
+        assert data["n"][cells].sum() == row["n_cells"]
+        assert f"r = {row['correlation']:.2f}" in data["panel"][bins][0]
     assert "Blue: how many responses lie there" in chart.note
     chart.save(tmp_path / "f.svg")
     check_chart(chart)
 
 
 def test_the_title_has_the_range_and_the_error(predictions):
-    low, high = sorted(one.association.correlation for one in predictions.scenarios)[::2]
+    low, *_, high = sorted(predictions.table["correlation"])
     words = item_predictions_chart(predictions).title
     assert words.startswith(f"Predicted responses correlate {low:.2f} to {high:.2f}")
     alone = item_predictions_chart(predictions, scenarios=("s1",)).title
-    assert f"{100.0 * predictions.scenarios[1].bins.calibration_error:.1f} points off" in alone
+    assert f"{100.0 * predictions.table['calibration_error'][1]:.1f} points off" in alone
 
 
 def test_scenarios_must_be_there_and_have_room(predictions):
@@ -152,11 +153,11 @@ def test_weights_of_items_and_of_parts(tmp_path):
     found = selection_weights(bank, chosen)
     chart = selection_weights_chart(found)
     np.testing.assert_allclose(
-        columns_of(chart, "weights")["weight"], np.concatenate([one.weights for one in found.selections])
+        columns_of(chart, "weights")["weight"], np.concatenate([found.weights[name] for name in chosen])
     )
     parts = columns_of(chart, "parts")
-    finest = list(found.finest)
-    np.testing.assert_allclose(parts["weight"], np.concatenate([one.part_weights[finest] for one in found.selections]))
+    finest = found.finest.sort(pl.col("selection") != "random", maintain_order=True)
+    np.testing.assert_allclose(parts["weight"], finest["weight"])
     assert parts["part"][:4] == ["math, part 0", "math, part 1", "code", "law"]
     np.testing.assert_allclose(parts["in_score"][:4], [1 / 6, 1 / 6, 1 / 3, 1 / 3])
     assert chart.title.startswith("Weights make random's 9 items worth 9 of equal weight")

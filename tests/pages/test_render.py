@@ -1,6 +1,7 @@
 """Pages as HTML: escaped, closed to scripts and requests, the same at every writing."""
 
 import base64
+import datetime
 import gzip
 import hashlib
 import json
@@ -37,7 +38,9 @@ def page():
 
 @pytest.fixture(scope="module")
 def html(page):
-    return page.html()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SOURCE_DATE_EPOCH", "86400")
+        return page.html()
 
 
 def scripts(html):
@@ -92,8 +95,39 @@ def test_names_in_a_chart_s_specification_are_written_as_in_its_data():
     assert "<img src" in Page("Title", "Kind", (chart,))._repr_html_()
 
 
-def test_the_same_page_is_the_same_file(page, html):
+def test_the_same_page_is_the_same_file(page, html, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert page_html(page) == html
+
+
+def test_a_page_says_when_it_was_made(page, html, monkeypatch):
+    assert '<time datetime="1970-01-02">1970-01-02</time>' in html
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    days = [datetime.datetime.now(datetime.UTC).date()]
+    made = re.search(r"<time[^>]*>([^<]*)<", page.html()).group(1)
+    assert datetime.date.fromisoformat(made) in [*days, datetime.datetime.now(datetime.UTC).date()]
+    for wrong in ("yesterday", "-1", "1.5", "²"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        with pytest.raises(ParameterError, match="SOURCE_DATE_EPOCH must be whole seconds"):
+            page.html()
+
+
+def test_what_others_show_of_a_page_is_its_title_and_first_sentence(html):
+    meta = dict(re.findall(r'<meta (?:name|property)="([^"]*)" content="([^"]*)">', html))
+    assert meta["og:title"] in meta["description"]
+    assert meta["og:description"] == meta["description"]
+    assert "&lt;/script&gt;" in meta["og:title"]
+    page = Page("Title", "Kind", (Answer("a", "1"), Text(""), Text('Five "of" six.'), Text("More.")))
+    assert page.summary == 'Five "of" six.'
+    assert 'name="description" content="Five &#34;of&#34; six."' in page.html()
+
+
+def test_cells_have_the_head_of_their_column_and_names_break_after_their_parts():
+    columns = (Column("a", 'A_"x"', "id"), Column("n", "N", "points"))
+    table = Table.of("T", "d", {"a": ["one_two/<b>-3"], "n": [-0.5]}, columns)
+    html = Page("Title", "Kind", (table,)).html()
+    assert '<td data-label="A_&#34;x&#34;" class="id">one_<wbr>two/&lt;b&gt;-<wbr>3</td>' in html
+    assert '<td data-label="N" class="points number">−50.0</td>' in html
 
 
 def test_a_page_without_charts_brings_no_library():

@@ -59,7 +59,7 @@ def test_auto_draws_items_and_says_both_widths(bank):
     found, expected = select(bank, 12, rng=5), by_method(bank, 12, method="drawn", rng=5)
     assert (found.item_ids, found.method) == (expected.item_ids, "drawn")
     half = 100.0 * expected_half_width(bank, expected, level=0.95)
-    optimal = try_recipe(bank, Recipe(VOptimal(), 12, False, ()), 5).found.typical_half_width(level=0.95)
+    optimal = try_recipe(bank, Recipe(VOptimal(), 12, False, ()), 5).typical_half_width(level=0.95)
     assert found.explanation == (
         f"drawn. 95 % interval of the overall score: about ±{half:.1f} points whatever the model is; "
         f"±{100.0 * optimal:.1f} points if it is like the 14 past ones (method='v-optimal')."

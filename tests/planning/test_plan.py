@@ -158,11 +158,11 @@ def simulated(n_models: int, rng: np.random.Generator, *, agreement: float, n_it
 def test_forecasts_begin_with_what_a_plan_says():
     bank = start(pl.DataFrame({"item_id": [f"q{number}" for number in range(1000)]}))
     found = plan_models(bank, 100, more=(1,))
-    assert found.half_width[0] == pytest.approx(plan(bank, max_items=100).table[-1].half_width)
+    now, later = found["half_width"]
+    assert now == pytest.approx(plan(bank, max_items=100).table[-1].half_width)
     # one model explains the square of a correlation
-    assert found.half_width[1] == pytest.approx(found.half_width[0] * np.sqrt(1.0 - USUAL_AGREEMENT**2))
-    assert not found.is_measured
-    assert found.agreement == USUAL_AGREEMENT
+    assert later == pytest.approx(now * np.sqrt(1.0 - USUAL_AGREEMENT**2))
+    assert np.isnan(between_models(bank))
 
 
 def test_agreement_of_models_is_found_unless_there_is_one_only(rng):
@@ -175,7 +175,7 @@ def test_agreement_of_models_is_found_unless_there_is_one_only(rng):
 
 def test_forecast_is_what_more_models_bring(rng):
     responses = simulated(9, rng, agreement=0.5)
-    said = plan_models(start(responses.items, responses.take(models=np.arange(3))), 200, more=(5,)).half_width
+    said = plan_models(start(responses.items, responses.take(models=np.arange(3))), 200, more=(5,))["half_width"]
     # what 3 and 8 past means explain of the ninth model's answers, by least squares
     for half, n_past in zip(said, (3, 8), strict=True):
         mean, last = responses.responses[:n_past].mean(axis=0), responses.responses[8]

@@ -333,7 +333,8 @@ def test_the_studies_that_come_with_the_project_can_be_read(path):
 
 
 def test_the_studies_in_the_docs_can_be_read(load, loaded):
-    page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
-    comparison, prediction = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    pages = [REPOSITORY / "docs" / "studies.md", REPOSITORY / "contributing" / "prediction-studies.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    comparison, prediction = re.findall(r"^```toml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     assert [one.name for one in load(comparison).splits] == ["random", "ahead", "beyond"]
     assert {one.paradigm for one in loaded(prediction).assessors} == {"prediction", "selection", "adaptation"}

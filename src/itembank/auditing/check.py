@@ -91,7 +91,7 @@ class Checks(Tabular):
         """Return the facts, and the records of all parts."""
         found = Tabular.to_dict(self)
         if self.fit is not None:
-            found |= {"fit": self.fit.rows(), "groups": self.fit.group_rows()}
+            found |= {"fit": self.fit.rows(), "groups": self.fit.groups.to_dicts()}
         if self.drift is not None:
             found["drift"] = {**self.drift.to_dict(), "items": [vars(one) for one in self.drift.drifted]}
         if self.accuracy is not None:

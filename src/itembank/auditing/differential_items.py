@@ -231,8 +231,7 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         values, observed = panel.values[np.ix_(rows, items)], panel.observed[np.ix_(rows, items)]
         theta, overall = panel.theta[rows, number], panel.overall[rows]
         columns = [np.ones(theta.size), theta] if np.allclose(theta, overall) else [np.ones(theta.size), theta, overall]
-        test = score_test(values, observed, np.column_stack(columns), covariate, clusters)
-        found[:3, items] = test.effect, test.z, test.p_value
+        found[:3, items] = score_test(values, observed, np.column_stack(columns), covariate, clusters)
         if one.is_group:
             found[3:, items] = mantel_haenszel_delta(values, observed, in_group, ability_strata(theta))
     effect, z, p_value, delta, error = found
@@ -270,20 +269,6 @@ def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> 
     return pl.DataFrame({"scenario": scenarios, "group": one.name, "score_effect": effects})
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTest:
-    """Tests of one covariate for items, each (n_items,)."""
-
-    # (n_items,): Positive where items are easier for the group, or for models with more of the covariate, than for
-    # others of equal ability.
-    z: FloatArray
-    # (n_items,): Of both sides; 1 where an item tells nothing, NaN where there are too few clusters.
-    p_value: FloatArray
-    # (n_items,): Difference of the share of right answers at equal ability: the group less the others, or per standard
-    # deviation of a covariate.
-    effect: FloatArray
-
-
 def score_test(
     values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
     observed: BoolArray,  # (n_models, n_items)
@@ -293,8 +278,14 @@ def score_test(
     # 1, and the variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group
     # with fewer clusters has, less one
     clusters: IntArray | None = None,
-) -> ScoreTest:
-    """Test whether a covariate explains answers beyond ability."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Test whether a covariate explains answers beyond ability.
+
+    Returns effect, z, p_value, (n_items,) each: the difference of the share of right answers at equal ability, of the
+    group less the others, or per standard deviation of a covariate; z, positive where items are easier for the group,
+    or for models with more of the covariate, than for others of equal ability; p-values of both sides, 1 where an item
+    tells nothing, NaN where there are too few clusters.
+    """
     weight = np.ones(covariate.size) if clusters is None else 1.0 / np.bincount(clusters)[clusters]
     answers, known = np.where(observed, values, 0.0), observed * weight[:, None]
     # probabilities of right answers by ability alone, by Newton's method: six passes reach the sixth digit, and items
@@ -341,7 +332,7 @@ def score_test(
     centred = covariate[:, None] - np.sum(known * covariate[:, None], axis=0) / total
     square = np.sum(known * centred**2, axis=0)
     effect = np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
-    return ScoreTest(z, p_value, effect)
+    return effect, z, p_value
 
 
 def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ import polars as pl
 from scipy.special import expit
 
 from itembank.auditing.differential_items import responses_of
-from itembank.auditing.item_evidence import ItemEvidence, item_evidence
+from itembank.auditing.item_evidence import item_evidence
 from itembank.auditing.panel import Panel, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
@@ -32,17 +32,6 @@ NEAREST = 0.02
 """Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
 ROWS, COLUMNS = 1024, 4096
 """Pairs whose ratios are in memory at once: 17 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs of items, the most alike first."""
-
-    first: IntArray  # (n_pairs,): Indices of items; the first is the smaller
-    second: IntArray  # (n_pairs,)
-    log_ratio: FloatArray  # (n_pairs,): Log-likelihood ratio: the same question, against two
-    n_shared: IntArray  # (n_pairs,): Models that answered both, and that answered both alike
-    n_agree: IntArray  # (n_pairs,)
 
 
 def with_residual_factors(
@@ -82,24 +71,26 @@ def duplicate_pairs(
     observed: BoolArray,  # (n_models, n_items)
     probability: FloatArray,  # (n_models, n_items)
     least: float,
-) -> Pairs:
-    """Find all pairs whose log-likelihood ratio is at least so much."""
+) -> pl.DataFrame:
+    """Find all pairs whose log-likelihood ratio is at least so much, the most alike first.
+
+    Returns `first` and `second`, indices of items, of which the first is the smaller; `log_ratio`: the same question,
+    against two; `n_models` that answered both, and `n_agree` that answered both alike.
+    """
     sign, half = np.empty(values.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
     for rows in row_blocks(*values.shape):
         p, is_known = probability[rows], observed[rows]
         sign[rows] = np.where(is_known, 2.0 * values[rows] - 1.0, 0.0)
         half[rows] = np.where(is_known, 0.5 * np.where(sign[rows] > 0.0, np.log(p), np.log1p(-p)), 0.0)
     known = None if observed.all() else observed.astype(np.float32)
-    found = [part for part in _blocks(sign, half, known, least) if part[0].size]
-    if not found:
-        empty = np.empty(0, dtype=np.int64)
-        return Pairs(empty, empty, np.empty(0), empty, empty)
-    first, second, ratio = (np.concatenate(one) for one in zip(*found, strict=True))
+    found = zip(*_blocks(sign, half, known, least), strict=True)
+    first, second, ratio = (np.concatenate(one) for one in found)
     order = np.lexsort((second, first, -ratio.round(3)))
     first, second, ratio = first[order], second[order], ratio[order]
     shared = observed[:, first] & observed[:, second]
     agree = shared & ((sign[:, first] > 0.0) == (sign[:, second] > 0.0))
-    return Pairs(first, second, ratio, shared.sum(axis=0), agree.sum(axis=0))
+    counts = {"n_models": shared.sum(axis=0), "n_agree": agree.sum(axis=0)}
+    return pl.DataFrame({"first": first, "second": second, "log_ratio": ratio, **counts})
 
 
 def _clipped(probability: FloatArray) -> FloatArray:
@@ -187,33 +178,27 @@ def find_duplicates(source: Bank | GivenResponses, *, review: float = 3.0) -> Du
 
 
 def duplicates_of(
-    responses: ResponseMatrix, panel: Panel, evidence: ItemEvidence, *, review: float = 0.0
+    responses: ResponseMatrix, panel: Panel, evidence: pl.DataFrame, *, review: float = 0.0
 ) -> Duplicates:
     """Do the work of `find_duplicates` on responses whose abilities and curves are known."""
     is_right = panel.values >= 0.5
     by_ability: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
-    by_ability *= evidence.slope
-    by_ability += evidence.intercept
+    by_ability *= evidence["slope"].to_numpy()
+    by_ability += evidence["intercept"].to_numpy()
     probability = with_residual_factors(np.asarray(expit(by_ability, out=by_ability)), is_right, panel.observed)
     # a group counts as so many items at least: among the pairs of many small groups, too, some stand out by chance
     least_pool = 200
     least = _log_pairs(np.array([least_pool]))[0] - review
     pairs = duplicate_pairs(is_right, panel.observed, probability, float(least))
     # the pairs among which each would stand out by chance: those of its group, or all
-    first, second = panel.group[pairs.first], panel.group[pairs.second]
+    first, second = (panel.group[pairs[name].to_numpy()] for name in ("first", "second"))
     n_items = np.where(first == second, np.bincount(panel.group)[first], panel.group.size)
-    threshold = _log_pairs(np.maximum(n_items, least_pool))
-    ids = responses.items["item_id"]
-    table = pl.DataFrame(
-        {
-            "item_id": ids[pairs.second],
-            "duplicate_of": ids[pairs.first],
-            "log_ratio": pairs.log_ratio,
-            "threshold": threshold,
-            "n_models": pairs.n_shared,
-            "n_agree": pairs.n_agree,
-            "verdict": np.where(pairs.log_ratio > threshold, "duplicate", "review"),
-        }
+    ids, is_flagged = responses.items["item_id"], pl.col("log_ratio") > pl.col("threshold")
+    table = pairs.with_columns(threshold=_log_pairs(np.maximum(n_items, least_pool))).select(
+        ids[pairs["second"]].alias("item_id"),
+        ids[pairs["first"]].alias("duplicate_of"),
+        *("log_ratio", "threshold", "n_models", "n_agree"),
+        pl.when(is_flagged).then(pl.lit("duplicate")).otherwise(pl.lit("review")).alias("verdict"),
     )
     n_pairs = responses.n_items * (responses.n_items - 1) // 2
     return Duplicates(n_pairs, table.filter(pl.col("log_ratio") >= pl.col("threshold") - review))

@@ -1,7 +1,7 @@
 """What may be wrong with the items of a benchmark: the verb `audit_items` and its result, from evidence to reasons."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,6 @@ from itembank.auditing.duplicates import duplicates_of
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.auditing.item_evidence import (
     SIMULATED,
-    ItemEvidence,
-    ItemStatistics,
     defect_probability,
     item_evidence,
     item_statistics,
@@ -27,7 +25,7 @@ from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_one_of
 from itembank.errors import DataError, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
@@ -36,22 +34,6 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
 COLUMNS = ("model_id", "item_id", "choice")
-
-
-@dataclass(frozen=True, slots=True)
-class LabelCheck:
-    """How well the evidence finds items that are known to be bad, by models that had not seen their group."""
-
-    n_bad: int
-    area: float  # Probability that a bad item is ranked before a good one, by its probability of a defect
-    first: dict[int, float]  # Share of bad items among so many first that are flagged
-    # tuple of (said, real, n_items): Mean probability and share of bad items, by ranges of the probability.
-    calibration: tuple[tuple[float, float, int], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record."""
-        bins = [{"said": said, "real": real, "n_items": count} for said, real, count in self.calibration]
-        return {"n_bad": self.n_bad, "area": self.area, "first": self.first, "calibration": bins}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,14 +48,17 @@ class ItemAudit(Tabular):
     table : table of one row an item
         All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null if nothing is
         wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
-        `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
-        `n_best`, `n_best_right` and `worth` (`item_evidence.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
+        `slope`, `slope_error` and `top_logit` (`item_evidence`); `n_models`, `mean`, `item_rest`,
+        `n_best`, `n_best_right` and `worth` (`item_statistics`); `duplicate_of`, `duplicate_ratio`;
         `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
         if the item table has one.
     cautions : tuple of str
         Why faults may be hidden, or sound items look faulty.
-    labels : LabelCheck or None
-        If known bad items were given.
+    labels : mapping or None
+        If known bad items were given, how well the evidence finds them, by models that had not seen their group:
+        `n_bad`; `area`, the probability that a bad item is ranked before a good one; `first`, the share of bad items
+        among so many first that are flagged; `calibration`: mean probability (`said`) and share of bad items (`real`)
+        among `n_items`, by ranges of the probability.
     differential : DifferentialItems or None
         If groups of models were compared.
     """
@@ -84,7 +69,7 @@ class ItemAudit(Tabular):
     order: str
     table: pl.DataFrame
     cautions: tuple[str, ...]
-    labels: LabelCheck | None
+    labels: Mapping[str, Any] | None
     differential: DifferentialItems | None
 
     @property
@@ -144,7 +129,7 @@ class ItemAudit(Tabular):
             **{f"n_{name}": counts[name] for name in SAME_FOR_ALL},
             "order": self.order,
             "cautions": list(self.cautions),
-            "known": None if self.labels is None else self.labels.to_dict(),
+            "known": self.labels,
             "differential": None if self.differential is None else self.differential.to_dict(),
         }
 
@@ -161,27 +146,23 @@ def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("reason").is_not_null(), ~pl.col("reason").is_in(SAME_FOR_ALL))
 
 
-def flags(
-    statistics: ItemStatistics,
-    evidence: ItemEvidence,
-    probability: FloatArray,  # (n_items,): Of a defect
-) -> dict[str, BoolArray]:
-    """Which items have each of the reasons that the answers alone give, (n_items,) each."""
-    n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
+def flags(table: pl.DataFrame) -> dict[str, BoolArray]:
+    """Which items have each of the reasons that the answers alone give, (n_items,) each; by an audit's table."""
+    of = {name: table[name].to_numpy() for name in table.columns[3:]}
     # another explanation must be so much likelier, or odds so much lower than is usual, for a flag
     twenty_times = float(np.log(20.0))
     # an item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio
-    margin = statistics.item_rest * np.sqrt(n)
-    wrong_key = ((evidence.key_ratio > twenty_times) & (margin < -1.0)) | (margin < -2.0)
+    margin = of["item_rest"] * np.sqrt(of["n_models"])
+    wrong_key = ((of["key_ratio"] > twenty_times) & (margin < -1.0)) | (margin < -2.0)
     # three best models must all fail; and where a defect is not probable, that is no more than a hard item
-    all_fail = (statistics.n_best >= 3) & (statistics.n_best_right == 0.0)
-    best_fail = all_fail & (evidence.suspicion > twenty_times) & (probability > 0.5)
+    all_fail = (of["n_best"] >= 3) & (of["n_best_right"] == 0.0)
+    best_fail = all_fail & (of["suspicion"] > twenty_times) & (of["probability"] > 0.5)
     return {
         "wrong-key": wrong_key,
         "best-fail": best_fail & ~wrong_key,
-        "noise": (evidence.noise_ratio > twenty_times) & ~wrong_key & ~best_fail,
-        "dead": (n > 0) & (mean == 0.0),
-        "saturated": (n > 0) & (mean == 1.0),
+        "noise": (of["noise_ratio"] > twenty_times) & ~wrong_key & ~best_fail,
+        "dead": of["mean"] == 0.0,
+        "saturated": of["mean"] == 1.0,
     }
 
 
@@ -344,18 +325,22 @@ def audit_items(
         compared_models(responses, by, clusters)  # refused before the work
     progress("abilities and statistics", 0.0)
     panel = panel_of(responses)
-    statistics, evidence = item_statistics(panel), item_evidence(panel)
+    evidence = item_evidence(panel)
+    table = responses.items.select("item_id", "scenario", "subscenario")
+    table = pl.concat([table, evidence.drop("intercept"), item_statistics(panel)], how="horizontal")
     # A likelihood ratio grows with the number of models; its inverse hyperbolic sine is linear near 0 and a logarithm
     # further out, so that a hundred models do not outweigh what else is known.
-    best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
-    features = np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
+    names = ("suspicion", "slope", "key_ratio", "n_best_right", "n_best")
+    suspicion, slope, key_ratio, n_right, n_best = (table[name].to_numpy() for name in names)
+    best_fail = 1.0 - n_right / np.maximum(n_best, 1)
+    features = np.stack([suspicion, -slope, np.arcsinh(key_ratio), best_fail], axis=1)
     probability = defect_probability(features, SIMULATED)
     if is_bad is not None:
         # where there are fewer than three groups to leave out, one item of five
         n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % 5
         probability = out_of_fold(features, is_bad, panel.group if n_groups >= 3 else in_turn)
-    flagged = flags(statistics, evidence, probability)
-    table = _table(responses, statistics, evidence, probability)
+    table = table.insert_column(3, pl.Series("probability", probability))
+    flagged = flags(table)
     if duplicates:
         progress("duplicates", 0.3)
         found = duplicates_of(responses, panel, evidence).table.filter(verdict="duplicate")
@@ -382,7 +367,7 @@ def audit_items(
     text = text_column(items)
     if text is not None:
         table = table.join(items.select("item_id", text=text), on="item_id", how="left", maintain_order="left")
-    return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, statistics)), labels, differential)
+    return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, table)), labels, differential)
 
 
 def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
@@ -399,7 +384,7 @@ def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
     return is_bad
 
 
-def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
+def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> dict[str, Any]:
     """Compare the probability, and what is flagged, with what is known."""
     probability = table["probability"].to_numpy()
     flagged = flagged_of(table.with_columns(is_bad=is_bad))
@@ -409,27 +394,14 @@ def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
     place = np.clip(np.searchsorted(ranges, probability, side="right"), 1, len(ranges) - 1)
     bins = ((probability[place == k].mean(), is_bad[place == k].mean(), int((place == k).sum())) for k in set(place))
     said = sorted((float(said), float(real), count) for said, real, count in bins)
-    return LabelCheck(int(is_bad.sum()), rank_quality(probability, is_bad), first, tuple(said))
+    calibration = [{"said": one, "real": real, "n_items": count} for one, real, count in said]
+    area = rank_quality(probability, is_bad)
+    return {"n_bad": int(is_bad.sum()), "area": area, "first": first, "calibration": calibration}
 
 
-def _table(
-    responses: ResponseMatrix, statistics: ItemStatistics, evidence: ItemEvidence, probability: FloatArray
-) -> pl.DataFrame:
-    """Put the numbers on items into one table."""
-    told = ("suspicion", "key_ratio", "noise_ratio", "slope", "slope_error", "top_logit")
-    numbers = {
-        "probability": probability,
-        **{name: getattr(evidence, name) for name in told},
-        **{one.name: getattr(statistics, one.name) for one in fields(statistics)},
-    }
-    return responses.items.select("item_id", "scenario", "subscenario").with_columns(
-        pl.Series(name, values, nan_to_null=True) for name, values in numbers.items()
-    )
-
-
-def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
+def _cautions(panel: Panel, table: pl.DataFrame) -> Iterator[str]:
     """Say why faults may be hidden, or sound items look faulty."""
-    n_items, n_models = statistics.mean.size, int(panel.observed.any(axis=1).sum())
+    n_items, n_models = table.height, int(panel.observed.any(axis=1).sum())
     enough_models = 30  # with fewer, most wrong keys are not found (the tables of docs/audit.md)
     if n_models < enough_models:
         yield (
@@ -437,7 +409,7 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
             f"{enough_models} found half: an item that is not flagged may be wrong. Add models."
         )
     # of two hundred items some should have a negative correlation, if nobody has thrown them out
-    if n_items >= 200 and not (statistics.item_rest < 0.0).any():
+    if n_items >= 200 and not (table["item_rest"] < 0.0).any():
         yield (
             f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "
             "selected because they tell models apart, which removes most items with wrong keys: then audit the whole "

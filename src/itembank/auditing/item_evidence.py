@@ -9,10 +9,10 @@ Responses between 0 and 1 enter as that many right answers of one. A logistic re
 probability of a fault.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import polars as pl
 from scipy.special import expit
 
 from itembank.auditing.panel import Panel
@@ -29,42 +29,28 @@ BLOCK = 4096
 """Items whose grids are in memory at once: 22 MB each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEvidence:
-    """What the answers say of each item's curve and key."""
-
-    # (n_items,): Posterior mean and standard deviation of the slope, in log-odds a standard deviation of ability; any
-    # sign.
-    slope: FloatArray
-    slope_error: FloatArray  # (n_items,)
-    intercept: FloatArray  # (n_items,): Posterior mean of the log-odds at mean ability
-    top_logit: FloatArray  # (n_items,): Log-odds that a model at the 95th percentile of ability is right
-    # (n_items,): How much lower the log-odds of a model half a standard deviation above that percentile are than they
-    # are on average in the item's group; large where the best fail on an item among easy ones.
-    suspicion: FloatArray
-    key_ratio: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
-    noise_ratio: FloatArray  # (n_items,): The same: answers have nothing to do with ability, against the key
+Curves: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Log-probabilities of right, wrong and not hit for the abilities in one group, (n_models, n_grid) each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """Log-probabilities on the grid for the abilities in one group, each (n_models, n_grid)."""
-
-    right: FloatArray
-    wrong: FloatArray
-    not_hit: FloatArray
-
-    @classmethod
-    def at(cls, theta: FloatArray) -> "Curves":
-        """Compute them at abilities (n_models,)."""
-        slope, intercept = _grid()
-        p = np.clip(expit(theta[:, None] * slope + intercept), NEAREST, 1.0 - NEAREST)
-        return cls(np.log(p), np.log1p(-p), np.log1p(-HIT_SHARES[1] * (1.0 - p)))
+def curves_at(theta: FloatArray) -> Curves:
+    """Compute curves at abilities (n_models,)."""
+    slope, intercept = _grid()
+    p = np.clip(expit(theta[:, None] * slope + intercept), NEAREST, 1.0 - NEAREST)
+    return np.log(p), np.log1p(-p), np.log1p(-HIT_SHARES[1] * (1.0 - p))
 
 
-def item_evidence(panel: Panel) -> ItemEvidence:
-    """Weigh the key of each item against the abilities of the models."""
-    curves = [Curves.at(theta) for theta in panel.theta.T]
+def item_evidence(panel: Panel) -> pl.DataFrame:
+    """Weigh the key of each item against the abilities of the models.
+
+    Returns a table of one row an item: `suspicion`, how much lower the log-odds of a model half a standard deviation
+    above the 95th percentile of ability are than on average in the item's group, large where the best fail on an item
+    among easy ones; `key_ratio`, log-likelihood ratio: another answer is the right one, against the key; `noise_ratio`,
+    the same: answers have nothing to do with ability; `slope` and `slope_error`, posterior mean and standard deviation,
+    in log-odds a standard deviation of ability, of any sign; `top_logit`, log-odds that a model at that percentile is
+    right; `intercept`, posterior mean of the log-odds at mean ability.
+    """
+    curves = [curves_at(theta) for theta in panel.theta.T]
     # the distribution of curves is learnt from two thousand items, evenly spread
     sample = np.unique(np.linspace(0, panel.group.size - 1, 2000).astype(np.int64))
     likelihood = np.empty((sample.size, _grid()[0].size))
@@ -85,7 +71,17 @@ def item_evidence(panel: Panel) -> ItemEvidence:
     slope, error, intercept, top_logit, beyond, key_ratio, noise_ratio = found
     # the mean of each item's group, drawn to that of all items where the group is small: of ten items both count alike
     means = (np.bincount(panel.group, beyond) + 10.0 * beyond.mean()) / (np.bincount(panel.group) + 10.0)
-    return ItemEvidence(slope, error, intercept, top_logit, means[panel.group] - beyond, key_ratio, noise_ratio)
+    return pl.DataFrame(
+        {
+            "suspicion": means[panel.group] - beyond,
+            "key_ratio": key_ratio,
+            "noise_ratio": noise_ratio,
+            "slope": slope,
+            "slope_error": error,
+            "top_logit": top_logit,
+            "intercept": intercept,
+        }
+    )
 
 
 def _grid() -> tuple[FloatArray, FloatArray]:
@@ -96,14 +92,12 @@ def _grid() -> tuple[FloatArray, FloatArray]:
 
 def _log_likelihoods(curve: Curves, values: FloatArray, observed: BoolArray) -> tuple[FloatArray, list[FloatArray]]:
     """Log-likelihoods (n_items, n_grid) if the key is right, and for each of `HIT_SHARES` if it is not."""
+    is_right, is_wrong, not_hit = curve
     right = np.where(observed, values, 0.0).T
-    as_keyed, swapped = right @ (curve.right - curve.wrong), right @ (curve.wrong - curve.right)
-    hit = right @ (curve.wrong - curve.not_hit) + np.log(HIT_SHARES[1]) * right.sum(axis=1, keepdims=True)
-    if observed.all():
-        all_wrong = [log_p.sum(axis=0) for log_p in (curve.wrong, curve.right, curve.not_hit)]
-    else:
-        known = observed.T.astype(np.float64)
-        all_wrong = [known @ log_p for log_p in (curve.wrong, curve.right, curve.not_hit)]
+    as_keyed, swapped = right @ (is_right - is_wrong), right @ (is_wrong - is_right)
+    hit = right @ (is_wrong - not_hit) + np.log(HIT_SHARES[1]) * right.sum(axis=1, keepdims=True)
+    known = None if observed.all() else observed.T.astype(np.float64)
+    all_wrong = [log_p.sum(axis=0) if known is None else known @ log_p for log_p in (is_wrong, is_right, not_hit)]
     return as_keyed + all_wrong[0], [swapped + all_wrong[1], hit + all_wrong[2]]
 
 
@@ -161,26 +155,16 @@ def _log_mean(log_likelihood: FloatArray, log_weights: FloatArray) -> FloatArray
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStatistics:
-    """What items look like, each (n_items,)."""
+def item_statistics(panel: Panel) -> pl.DataFrame:
+    """Compute what items look like.
 
-    n_models: IntArray  # (n_items,): That answered
-    mean: FloatArray  # (n_items,): Response; NaN where no model answered
-    # (n_items,): Correlation of the response with the mean response to the other items of the group; 0 where all
-    # answered alike.
-    item_rest: FloatArray
-    # (n_items,): Of the best models that answered, three at most: how many, and the sum of their responses.
-    n_best: IntArray
-    n_best_right: FloatArray  # (n_items,)
-    # (n_items,): What the ranking of models would lose without the item, in average items: 1 as much as without an
-    # average item, 0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains, or
-    # fewer than half of the answers are there.
-    worth: FloatArray
-
-
-def item_statistics(panel: Panel) -> ItemStatistics:
-    """Compute the statistics of all items."""
+    Returns a table of one row an item: `n_models` that answered; the `mean` response, null where no model did;
+    `item_rest`, its correlation with the mean response to the other items of the group, 0 where all answered alike; of
+    the best models that answered, three at most: how many (`n_best`), and the sum of their responses (`n_best_right`);
+    `worth`, what the ranking of models would lose without the item, in average items: 1 as much as without an average
+    item, 0 nothing, below 0 the ranking would gain; null where models differ no more than chance explains, or fewer
+    than half of the answers are there.
+    """
     answers = np.where(panel.observed, panel.values, 0.0)
     n_models = panel.observed.sum(axis=0)
     mean = np.divide(answers.sum(axis=0), n_models, out=np.full(n_models.size, np.nan), where=n_models > 0)
@@ -191,7 +175,15 @@ def item_statistics(panel: Panel) -> ItemStatistics:
         item_rest[items] = item_rest_correlations(answers[:, items], panel.observed[:, items])
         best = best_models(panel.theta[:, number], panel.observed[:, items])
         n_best[items], n_best_right[items] = best.sum(axis=0), np.sum(best * answers[:, items], axis=0)
-    return ItemStatistics(n_models, mean, item_rest, n_best, n_best_right, item_worth(answers, panel.observed))
+    columns = {
+        "n_models": n_models,
+        "mean": mean,
+        "item_rest": item_rest,
+        "n_best": n_best,
+        "n_best_right": n_best_right,
+        "worth": item_worth(answers, panel.observed),
+    }
+    return pl.DataFrame(columns, nan_to_null=True)
 
 
 def item_rest_correlations(

@@ -1,11 +1,11 @@
 """How well answers of new models fit a bank, overall, by group of items and in order: `check_fit`, `FitCheck`."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from itembank.auditing.fit_statistics import (
@@ -38,7 +38,6 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
-from itembank.tables import plain
 from itembank.tabular import Tabular
 
 RARE: Final = 0.05
@@ -56,194 +55,23 @@ ONE_RUN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SurprisingAnswer:
-    """An answer that a model's other answers did not suggest; response and expectation run from 0 to 1."""
-
-    item_id: str
-    response: float
-    expected: float
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFit:
-    """Answers of one model to a group of items beside what its other answers suggest.
-
-    Attributes
-    ----------
-    name, kind : str
-        Kind is 'scenario', 'subscenario' or 'named'.
-    n_items, n_reference : int
-        Answers to the group's items, and those that they are compared with.
-    mean, expected : float
-        Mean answer, and what the reference suggests.
-    p_value : float
-        How often a past model, cross-validated, is as unusual: for a named group, whose answers are that much
-        better on it; for others, which differ as much, either way, in any of the groups.
-    detectable : float
-        Rise that is found nine times in ten, from 0 to 1; NaN but for named groups.
-    """
-
-    name: str
-    kind: str
-    n_items: int
-    n_reference: int
-    mean: float
-    expected: float
-    p_value: float
-    detectable: float
-
-    @property
-    def difference(self) -> float:
-        """Mean less expectation."""
-        return self.mean - self.expected
-
-    @property
-    def is_flagged(self) -> bool:
-        """Whether the group is unusual."""
-        return self.p_value < RARE
-
-    @property
-    def verdict(self) -> str:
-        """What to make of it, in a word or two."""
-        if math.isnan(self.p_value):
-            return "unknown"
-        if not self.is_flagged:
-            return "as expected"
-        return "higher" if self.difference > 0.0 else "lower"
-
-    def in_words(self) -> str:
-        """Say it in points."""
-        return f"{self.name} {100.0 * abs(self.difference):.1f} points {'higher' if self.difference > 0 else 'lower'}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record; scores run from 0 to 1."""
-        names = ("kind", "n_items", "n_reference", "mean", "expected", "difference")
-        record = {"group": self.name, **{name: getattr(self, name) for name in names}}
-        unsure = {name: plain(getattr(self, name)) for name in ("p_value", "detectable")}
-        return {**record, **unsure, "verdict": self.verdict}
-
-
-@dataclass(frozen=True, slots=True)
-class OrderFit:
-    """Whether the answers of a session change on the way.
-
-    Attributes
-    ----------
-    cusum : float
-        Largest excursion of the cumulative sums.
-    p_value : float
-        How often a past model, cross-validated, has as large a one on the same items in the same order.
-    first_answer : int
-        Answer from which on the excursion began, from 1.
-    got_better : bool
-    """
-
-    cusum: float
-    p_value: float
-    first_answer: int
-    got_better: bool
-
-    @property
-    def is_flagged(self) -> bool:
-        """Whether the session is unusual."""
-        return self.p_value < RARE
-
-    def in_words(self) -> str:
-        """Say what happened."""
-        way = "better" if self.got_better else "worse"
-        begin = f"from answer {self.first_answer} on (p {self.p_value:.3f})"
-        return f"answers get {way} than the earlier ones suggest {begin}"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFit:
-    """How well the answers of one model fit.
-
-    Attributes
-    ----------
-    model_id : str
-    n_items, n_past : int
-        Answers, and past models that they are compared with.
-    misfit, typicality : float
-        As of an estimate (`Typicality`): mean squared distance from what past answers suggest, and the fraction of
-        past models that fitted no better.
-    outfit : float
-        Mean squared surprise of right and wrong answers at the model's ability, by the item model: 1 on average.
-    p_value : float
-        How often a past model is as unusual, by misfit, by outfit or in the most unusual of the groups.
-    groups : tuple of GroupFit
-    right, wrong : tuple of SurprisingAnswer
-        The answers that were most against expectation, the most surprising first.
-    order : OrderFit or None
-        Where the order of the answers is known.
-    """
-
-    model_id: str
-    n_items: int
-    n_past: int
-    misfit: float
-    typicality: float
-    outfit: float
-    p_value: float
-    groups: tuple[GroupFit, ...]
-    right: tuple[SurprisingAnswer, ...]
-    wrong: tuple[SurprisingAnswer, ...]
-    order: OrderFit | None
-
-    @property
-    def is_flagged(self) -> bool:
-        """Whether the model answers unlike past models."""
-        return self.p_value < RARE
-
-    @property
-    def verdict(self) -> str:
-        """What to make of it, in a word."""
-        return "unknown" if math.isnan(self.p_value) else "misfits" if self.is_flagged else "fits"
-
-    @property
-    def unusual_groups(self) -> tuple[GroupFit, ...]:
-        """Groups that are unusual, but named ones."""
-        return tuple(one for one in self.groups if one.kind != NAMED and one.is_flagged)
-
-    @property
-    def raised_groups(self) -> tuple[GroupFit, ...]:
-        """Named groups that are answered better than expected."""
-        return tuple(one for one in self.groups if one.kind == NAMED and one.is_flagged)
-
-    def sentences(self) -> Iterator[str]:
-        """Say what is unusual."""
-        if self.is_flagged:
-            where = ", ".join(one.in_words() for one in self.unusual_groups)
-            yield (
-                f"{self.model_id}: answers unlike past models (typicality {self.typicality:.2f}, "
-                f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
-                f"answer differently. Unexpectedly wrong: {_listed(self.wrong)}; unexpectedly right: "
-                f"{_listed(self.right)}."
-            )
-        for group in self.raised_groups:
-            yield (
-                f"{self.model_id}: {group.in_words()} than its other answers suggest (p {group.p_value:.3f}): it "
-                f"may know these items. No interval covers that: trust the other items alone."
-            )
-        if self.order is not None and self.order.is_flagged:
-            yield f"{self.model_id}: {self.order.in_words()}."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record, without the groups."""
-        order: dict[str, Any] = {}
-        if self.order is not None:
-            order["order_p_value"] = plain(self.order.p_value)
-            order["changed_from"] = self.order.first_answer if self.order.is_flagged else None
-        return {
-            **{name: getattr(self, name) for name in ("model_id", "n_items", "n_past")},
-            **{name: plain(getattr(self, name)) for name in ("misfit", "typicality", "outfit", "p_value")},
-            "verdict": self.verdict,
-            "groups": [one.name for one in (*self.unusual_groups, *self.raised_groups)],
-            **order,
-            "wrong_against_expectation": [one.item_id for one in self.wrong],
-            "right_against_expectation": [one.item_id for one in self.right],
-        }
+MODELS: Final[dict[str, Any]] = {
+    "model_id": pl.String,
+    **dict.fromkeys(("n_items", "n_past"), pl.Int64),
+    **dict.fromkeys(("misfit", "typicality", "outfit", "p_value"), pl.Float64),
+    "verdict": pl.String,
+    "groups": pl.List(pl.String),
+    "order_p_value": pl.Float64,
+    "changed_from": pl.Int64,
+    **dict.fromkeys(("wrong_against_expectation", "right_against_expectation"), pl.List(pl.String)),
+}
+GROUPS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("model_id", "group", "kind"), pl.String),
+    **dict.fromkeys(("n_items", "n_reference"), pl.Int64),
+    **dict.fromkeys(("mean", "expected", "difference", "p_value", "detectable"), pl.Float64),
+    "verdict": pl.String,
+}
+"""Columns of both tables of `FitCheck`, which says what they are."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -255,14 +83,32 @@ class FitCheck(Tabular):
     bank_id : str
     changes : tuple of str
         What the tables say of other contents, prompts, versions and harnesses than the bank's.
-    models : tuple of ModelFit
+    table : table of one row a model
+        `model_id`; `n_items` answers, and `n_past` models that they are compared with; `misfit` and `typicality`, as of
+        an estimate (`Typicality`): mean squared distance from what past answers suggest, and the fraction of past
+        models that fitted no better; `outfit`, mean squared surprise of right and wrong answers at the model's ability,
+        by the item model: 1 on average; `p_value`, how often a past model is as unusual, by misfit, by outfit or in the
+        most unusual of the groups; `verdict`, in a word; `groups` that are unusual, and named ones that are answered
+        better than expected; ids of the three answers each way that were most against expectation. Where the order of
+        answers is known, `order_p_value`, how often a past model's cumulative sums go as far, and the answer that the
+        model `changed_from`, if that is rare.
+    groups : table of one row a model and group of items
+        `n_items` answers to the group's items, and `n_reference` that they are compared with; `mean` answer, what the
+        reference suggests (`expected`) and their `difference`; `p_value`, how often a past model, cross-validated, is
+        as unusual: for a named group, whose answers are that much better on it; for others, which differ as much,
+        either way, in any of the groups; `detectable` rise of a named group, which is found nine times in ten;
+        `verdict`.
+    found : tuple of str
+        Sentences on what is unusual.
     """
 
     header = ("bank=bank_id", "suits", "changes", "verdicts", "hints")
 
     bank_id: str
     changes: tuple[str, ...]
-    models: tuple[ModelFit, ...]
+    table: pl.DataFrame
+    groups: pl.DataFrame
+    found: tuple[str, ...]
 
     @property
     def suits(self) -> bool:
@@ -270,65 +116,47 @@ class FitCheck(Tabular):
 
         False, too, for a single unusual model, though one clean model of twenty is called unusual by chance.
         """
-        tests = [
-            [one.p_value for one in self.models],
-            *([one.p_value for one in groups] for groups in self._named().values()),
-            [one.order.p_value for one in self.models if one.order is not None],
-        ]
-        return not self.changes and all(joint_p_value(found) >= RARE for found in tests)
+        tests = [self.table["p_value"], *(part["p_value"] for _, part in self._named())]
+        tests += [self.table["order_p_value"]] if "order_p_value" in self.table.columns else []
+        return not self.changes and all(joint_p_value(one.drop_nulls().to_list()) >= RARE for one in tests)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """Sentences on what is unusual, or that nothing is."""
-        found = tuple(sentence for one in self.models for sentence in one.sentences())
-        told = [one.model_id for one in self.models if one.n_past >= FEWEST_PAST]
-        return found or ((f"{shown(told)}: nothing unusual.",) if told else ())
+        told = self.table.filter(pl.col("n_past") >= FEWEST_PAST)["model_id"].to_list()
+        return self.found or ((f"{shown(told)}: nothing unusual.",) if told else ())
 
     @property
     def hints(self) -> tuple[str, ...]:
         """What this check could have found, and what it cannot find."""
         hints = []
-        few = [one for one in self.models if one.n_past < FEWEST_PAST]
-        if few:
-            most = max(one.n_past for one in few)
+        few = self.table.filter(pl.col("n_past") < FEWEST_PAST)
+        if few.height:
+            most = max(few["n_past"].to_list())
             hints.append(
-                f"{shown([one.model_id for one in few])}: compared with at most {most} past models that answered these "
+                f"{shown(few['model_id'].to_list())}: compared with at most {most} past models that answered these "
                 f"items; with fewer than {FEWEST_PAST} none can be called unusual."
             )
         named = self._named()
-        for name, groups in named.items():
-            known = [one for one in groups if not math.isnan(one.detectable)]
-            if not known:
+        for name, part in named:
+            known = part.drop_nulls("detectable").sort("detectable", descending=True, maintain_order=True)
+            if not known.height:
                 hints.append(
                     f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
                     "past models that answered them."
                 )
                 continue
-            worst = max(known, key=lambda one: one.detectable)
+            worst = known.row(0, named=True)
             hints.append(
-                f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
-                f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
+                f"{name}: with {worst['n_items']} answers beside {worst['n_reference']} others a rise of "
+                f"{100.0 * worst['detectable']:.0f} points is found nine times in ten; smaller ones can be missed."
             )
         return (*hints, SHIFT) if named else (*hints, ONE_RUN, SHIFT)
 
-    def _named(self) -> dict[str, list[GroupFit]]:
-        """Each named group of all models that answered enough of it."""
-        found: dict[str, list[GroupFit]] = {}
-        for group in (group for one in self.models for group in one.groups if group.kind == NAMED):
-            found.setdefault(group.name, []).append(group)
-        return found
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a model."""
-        return [one.to_dict() for one in self.models]
-
-    def group_rows(self) -> list[dict[str, Any]]:
-        """One record a model and group."""
-        return [{"model_id": one.model_id, **group.to_dict()} for one in self.models for group in one.groups]
-
-
-def _listed(answers: Sequence[SurprisingAnswer]) -> str:
-    return ", ".join(one.item_id for one in answers) or "none"
+    def _named(self) -> list[tuple[str, pl.DataFrame]]:
+        """Return each named group of all models."""
+        parts = self.groups.filter(kind=NAMED).group_by("group", maintain_order=True)
+        return [(str(name), part) for (name,), part in parts]
 
 
 def item_groups(
@@ -409,68 +237,108 @@ class Answered:
 
 def model_fits(
     bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...], *, progress: ProgressCallback
-) -> Iterator[ModelFit]:
-    """Compare models that answered the same items with the bank's own, left out."""
-    factors, items, is_ordered = factor_model_of(bank), answered.items, answered.is_ordered
-    found = statistics_by(bank, items, answered.responses, groups, is_ordered=is_ordered)
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, list[str]]]:
+    """Compare models that answered the same items with the bank's own, left out.
+
+    Returns the rows of both tables of `FitCheck`, and by model sentences on what is unusual.
+    """
+    factors, items, ids, answers = factor_model_of(bank), answered.items, answered.model_ids, answered.responses
+    found = statistics_by(bank, items, answers, groups, is_ordered=answered.is_ordered)
     if answered.session is None:
-        past = past_statistics(bank, items, groups, is_ordered=is_ordered, progress=progress)
+        past = past_statistics(bank, items, groups, is_ordered=answered.is_ordered, progress=progress)
     else:
         past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
     p_overall, p_groups, p_order = fit_p_values(found, past, groups)
-    typicality = typicality_among(past.misfit, found.misfit)
-    residual, variance = item_residuals(factors, items, answered.responses)
-    detectable = detectable_rises(past)
-    n_past = int(np.sum(~np.isnan(past.misfit)))
-    ids = bank.responses.item_ids
-    for row, name in enumerate(answered.model_ids):
-        answers, deviation = answered.responses[row], residual[row] / np.sqrt(variance)
-        expected = np.clip(answers - residual[row], 0.0, 1.0)
-        # three each way; within a standard deviation of what is expected an answer is no surprise
-        right, wrong = (
-            tuple(
-                SurprisingAnswer(ids[items[i]], float(answers[i]), float(expected[i]))
-                for i in np.argsort(-sign * deviation, kind="stable")[:3].tolist()
-                if sign * deviation[i] > 1.0
-            )
-            for sign in (1.0, -1.0)
+    residual, variance = item_residuals(factors, items, answers)
+    deviation, names = residual / np.sqrt(variance), np.array(bank.responses.item_ids, dtype=object)[items]
+    of_groups = _group_rows(answered, groups, found.difference, p_groups, detectable_rises(past))
+    of_models = {
+        "model_id": ids,
+        "n_items": [items.size] * len(ids),
+        "n_past": [int(np.sum(~np.isnan(past.misfit)))] * len(ids),
+        "misfit": found.misfit,
+        "typicality": typicality_among(past.misfit, found.misfit),
+        "outfit": found.outfit,
+        "p_value": p_overall,
+        "wrong_against_expectation": [_most_surprising(names, -one) for one in deviation],
+        "right_against_expectation": [_most_surprising(names, one) for one in deviation],
+    }
+    said: dict[str, list[str]] = {one: [] for one in ids}
+    if answered.is_ordered:  # of one model
+        first, got_better = onset(cumulative_sums(successive_residuals(factors, items, answers))[:, 0])
+        is_rare = bool(p_order[0] < RARE)
+        of_models |= {"order_p_value": p_order, "changed_from": [first if is_rare else None]}
+        if is_rare:
+            way, begin = "better" if got_better else "worse", f"from answer {first} on (p {p_order[0]:.3f})"
+            said[ids[0]] = [f"{ids[0]}: answers get {way} than the earlier ones suggest {begin}."]
+    schema = {name: kind for name, kind in MODELS.items() if name in of_models}
+    table = pl.DataFrame(of_models, schema=schema, nan_to_null=True)
+    word = pl.when(pl.col("p_value") < RARE).then(pl.lit("misfits")).when(pl.col("p_value").is_not_null())
+    unusual = of_groups.filter(pl.col("p_value") < RARE).sort(pl.col("kind") == NAMED, maintain_order=True)
+    by_model = unusual.group_by("model_id").agg(groups="group")
+    table = table.with_columns(verdict=word.then(pl.lit("fits")).otherwise(pl.lit("unknown")))
+    table = table.join(by_model, on="model_id", how="left", maintain_order="left")
+    table = table.with_columns(pl.col("groups").fill_null(pl.lit([], dtype=pl.List(pl.String))))
+    for row in table.iter_rows(named=True):
+        parts = list(unusual.filter(model_id=row["model_id"]).iter_rows(named=True))
+        said[row["model_id"]] = [*_sentences(row, parts), *said[row["model_id"]]]
+    return table, of_groups, said
+
+
+def _group_rows(
+    answered: Answered, groups: tuple[ItemGroup, ...], difference: FloatArray, p_values: FloatArray, rises: FloatArray
+) -> pl.DataFrame:
+    """Return the rows of groups: all named ones, and those of the bank of which a model answered enough."""
+    items, n_models = answered.items, len(answered.model_ids)
+    parts = [pl.DataFrame(schema=GROUPS)]
+    for column, group in enumerate(groups):
+        inside, is_named = group.is_member[items], group.kind == NAMED
+        mean = (
+            np.compress(inside, answered.responses, axis=1).mean(axis=1) if inside.any() else np.full(n_models, np.nan)
         )
-        of_groups = []
-        for column, group in enumerate(groups):
-            inside = group.is_member[items]
-            is_named, difference = group.kind == NAMED, float(found.difference[row, column])
-            if not is_named and np.isnan(difference):  # too little of it was answered
-                continue
-            mean = float(answers[inside].mean()) if inside.any() else np.nan
-            of_groups.append(
-                GroupFit(
-                    name=group.name,
-                    kind=group.kind,
-                    n_items=int(inside.sum()),
-                    n_reference=int(group.is_reference[items].sum()),
-                    mean=mean,
-                    expected=mean - difference,
-                    p_value=float(p_groups[row, column]),
-                    detectable=float(detectable[column]) if is_named else np.nan,
-                )
-            )
-        order = None
-        if is_ordered:
-            sums = cumulative_sums(successive_residuals(factors, items, answers[None]))[:, 0]
-            order = OrderFit(float(np.abs(sums).max()), float(p_order[row]), *onset(sums))
-        yield ModelFit(
-            model_id=name,
-            n_items=int(items.size),
-            n_past=n_past,
-            misfit=float(found.misfit[row]),
-            outfit=float(found.outfit[row]),
-            typicality=float(typicality[row]),
-            p_value=float(p_overall[row]),
-            groups=tuple(of_groups),
-            right=right,
-            wrong=wrong,
-            order=order,
+        expected = mean - difference[:, column]
+        numbers = {"mean": mean, "expected": expected, "difference": mean - expected}
+        part = pl.DataFrame(numbers).with_columns(
+            model_id=pl.Series(answered.model_ids, dtype=pl.String),
+            group=pl.lit(group.name),
+            kind=pl.lit(group.kind),
+            n_items=pl.lit(int(inside.sum()), pl.Int64),
+            n_reference=pl.lit(int(group.is_reference[items].sum()), pl.Int64),
+            p_value=pl.Series(p_values[:, column], nan_to_null=True),
+            detectable=pl.lit(float(rises[column]) if is_named and not np.isnan(rises[column]) else None, pl.Float64),
         )
+        parts.append(part if is_named else part.filter(~np.isnan(difference[:, column])))
+    rank = {name: place for place, name in enumerate(answered.model_ids)}
+    table = pl.concat([part.select(*(name for name in GROUPS if name != "verdict")) for part in parts])
+    table = table.sort(pl.col("model_id").replace_strict(rank, return_dtype=pl.Int64), maintain_order=True)
+    higher = pl.when(pl.col("difference") > 0.0).then(pl.lit("higher")).otherwise(pl.lit("lower"))
+    word = pl.when(pl.col("p_value").is_null()).then(pl.lit("unknown")).when(pl.col("p_value") < RARE).then(higher)
+    return table.with_columns(verdict=word.otherwise(pl.lit("as expected")))
+
+
+def _most_surprising(item_ids: npt.NDArray[np.object_], deviation: FloatArray) -> list[str]:
+    """Return the three items answered furthest above expectation; within a standard deviation none is a surprise."""
+    order = np.argsort(-deviation, kind="stable")[:3]
+    return [str(one) for one in item_ids[order[deviation[order] > 1.0]]]
+
+
+def _sentences(row: Mapping[str, Any], unusual: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say what is unusual of a model and of its groups."""
+    words = [(one, f"{one['group']} {100.0 * abs(one['difference']):.1f} points {one['verdict']}") for one in unusual]
+    if row["verdict"] == "misfits":
+        where = ", ".join(text for one, text in words if one["kind"] != NAMED)
+        wrong, right = (", ".join(row[f"{one}_against_expectation"]) or "none" for one in ("wrong", "right"))
+        yield (
+            f"{row['model_id']}: answers unlike past models (typicality {row['typicality']:.2f}, "
+            f"p {row['p_value']:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
+            f"answer differently. Unexpectedly wrong: {wrong}; unexpectedly right: {right}."
+        )
+    for group, text in words:
+        if group["kind"] == NAMED:
+            yield (
+                f"{row['model_id']}: {text} than its other answers suggest (p {group['p_value']:.3f}): it "
+                f"may know these items. No interval covers that: trust the other items alone."
+            )
 
 
 def check_fit(
@@ -530,15 +398,29 @@ def check_fit(
     of_bank = item_groups(bank, groups or {}, reference)
     matrix, changes = with_same_content(bank, matrix)
     check_marked_alike(bank, matrix)
-    models: dict[str, ModelFit] = {}
+    tables, of_groups = (
+        [pl.DataFrame(schema=MODELS).drop("order_p_value", "changed_from")],
+        [pl.DataFrame(schema=GROUPS)],
+    )
+    said: dict[str, list[str]] = {}
     sets = list(_answered(bank, matrix, order or {}, sessions or {}))
     for number, one in enumerate(sets):
         start, end = (of_folds + (1.0 - of_folds) * (number + k) / len(sets) for k in (0, 1))
         progress("examining models", start)
-        fits = model_fits(bank, one, of_bank, progress=part_of(progress, start, end))
-        models.update((found.model_id, found) for found in fits)
-    in_order = tuple(models[name] for name in matrix.model_ids if name in models)
-    return FitCheck(bank.bank_id, changes, in_order)
+        table, groups_of_set, found = model_fits(bank, one, of_bank, progress=part_of(progress, start, end))
+        tables.append(table)
+        of_groups.append(groups_of_set)
+        said |= found
+    ids = pl.DataFrame({"model_id": matrix.model_ids}, schema={"model_id": pl.String})
+    together = pl.concat(tables, how="diagonal")
+    together = together.select(name for name in MODELS if name in together.columns)
+    return FitCheck(
+        bank.bank_id,
+        changes,
+        ids.join(together, on="model_id", maintain_order="left"),
+        ids.join(pl.concat(of_groups), on="model_id", maintain_order="left_right"),
+        tuple(sentence for name in matrix.model_ids for sentence in said.get(name, ())),
+    )
 
 
 def _answered(

@@ -1,5 +1,6 @@
 """`itembank calibrate`: fit item parameters and write a bank, of each of many results, or without past results."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from itembank.calibration.calibration_specs import CalibrationSpec
-    from itembank.planning.more_models import MoreModels
 
 _ITEM_MODEL: Choices = {
     "item_model": option(
@@ -248,7 +248,7 @@ def _begin(
         bank = ib.banks.start(table, matrix, progress=report, **choices)
     bank.save(output, overwrite=force)
     n_items = min(100, bank.n_items)
-    plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
+    plan = None if bank.calibration.is_fitted else plan_models(bank, n_items).to_dicts()
     row = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
@@ -257,12 +257,12 @@ def _begin(
         "method": bank.calibration.method,
     }
     if plan is not None:  # intervals will rest on the draw of items
-        now, *later = plan.rows()
+        now, *later = plan
         widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
-        row |= {"n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
+        row |= {"n_items_to_run": n_items, "half_width": now["half_width"], **widths}
     out.rows([row], "calibrate", title=f"Bank {output}")
     if plan is not None:
-        _say_what_to_expect(bank, plan)
+        _say_what_to_expect(bank, n_items, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
@@ -281,17 +281,19 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Pri
         note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
 
 
-def _say_what_to_expect(bank: "ib.Bank", plan: "MoreModels") -> None:
+def _say_what_to_expect(bank: "ib.Bank", n_items: int, plan: list[dict[str, Any]]) -> None:
     """Say how wide intervals will be, and what more past models would do."""
-    if plan.n_items == bank.n_items:
+    from itembank.planning.more_models import between_models
+
+    if n_items == bank.n_items:
         note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")
         return
-    now, *later = plan.rows()
+    now, *later = plan
     note(
-        f"Expect {100.0 * plan.level:g} % intervals of ±{100.0 * now['half_width']:.1f} points for the overall score "
-        f"from {plan.n_items} items drawn at random."
+        f"Expect 95 % intervals of ±{100.0 * now['half_width']:.1f} points for the overall score "
+        f"from {n_items} items drawn at random."
     )
-    how = "this bank's past models" if plan.is_measured else "models usually do"
+    how = "models usually do" if math.isnan(between_models(bank)) else "this bank's past models"
     widths = " or ".join(
         f"±{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
     )

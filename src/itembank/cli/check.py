@@ -162,9 +162,13 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | 
 
 def _page(audit: "ItemAudit", given: "ib.Bank | ib.ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
     from itembank.pages.audit_page import audit_page
-    from itembank.pages.blocks import bank_title
+    from itembank.pages.blocks import bank_title, benchmark_title
 
-    name = bank_title(given) if isinstance(given, ib.Bank) else sources[0].stem
+    if isinstance(given, ib.Bank):
+        name = bank_title(given)
+    else:
+        scenarios = given.items["scenario"].unique(maintain_order=True).to_list()
+        name = benchmark_title(sources[0].stem if len(sources) == 1 else "", scenarios, given.n_items)
     return audit_page(audit, title=f"Audit of {name}", command=typed)
 
 
@@ -181,8 +185,10 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> No
             told[name] = f"{count}: {REASONS[name]}"
             told[name] += f"; not flagged: --reason {name}" if name in SAME_FOR_ALL else ""
     if audit.labels is not None:  # how well known bad items are found
-        first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
-        told["known to be bad"] = f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"
+        first = "".join(
+            f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels["first"].items()
+        )
+        told["known to be bad"] = f"{audit.labels['n_bad']}: AUC {audit.labels['area']:.3f}{first}"
     TABLE.record(
         told,
         "items",

@@ -71,8 +71,7 @@ def _print_fit(fit: "FitCheck") -> None:
             "others": row["n_reference"],
             **{name: row[name] for name in ("mean", "expected", "difference", "p_value", "verdict")},
         }
-        for row in fit.group_rows()
-        if row["kind"] == "named"
+        for row in fit.groups.filter(kind="named").iter_rows(named=True)
     ]
     if named:
         title = "Suspected items: score in points, and what the other answers suggest"

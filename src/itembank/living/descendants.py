@@ -2,7 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,42 +30,14 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What is done to a bank, as its history keeps it.
-
-    Attributes
-    ----------
-    name : str
-        'retire', 'add-items', ...
-    note : str
-        Why, in the user's words.
-    arguments : mapping
-        What was asked for, as JSON can hold it.
-    link : Link or None
-        How changed or new parameters were brought onto the old scale. Without one, changed parameters of old items
-        begin another scale, and the version gets another major number.
-    """
-
-    name: str
-    note: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    link: Link | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what no history can hold."""
-        for what, text in (("a note", self.note), ("arguments", str(self.arguments))):
-            if len(text) > MOST_TEXT:
-                raise ParameterError(
-                    f"{what} of a change must have at most {MOST_TEXT:,} characters, got {len(text):,}."
-                )
-
-
 def descendant(
     parent: Bank,
     whole: Bank,
-    operation: Operation,
+    operation: str,
     *,
+    note: str = "",
+    arguments: Mapping[str, Any] | None = None,
+    link: Link | None = None,
     statuses: Mapping[str, str] | None = None,
     name: str = "",
     label: str = "",
@@ -78,7 +50,15 @@ def descendant(
     whole : Bank
         The bank of all items (`whole_bank(parent)`) with what has changed: other models, other parameters, new items
         after the old ones, which stay in their order. Its id and history are not looked at.
-    operation : Operation
+    operation : str
+        What was done, as the history keeps it: 'retire', 'add-items', ...
+    note : str
+        Why, in the user's words.
+    arguments : mapping
+        What was asked for, as JSON can hold it.
+    link : Link or None
+        How changed or new parameters were brought onto the old scale. Without one, changed parameters of old items
+        begin another scale, and the version gets another major number.
     statuses : mapping of item id to status, optional
         Of items whose status changes; new items are 'active' unless given here. Items that are 'retired' or
         'field-test' are kept aside and count in no score from here on.
@@ -99,8 +79,9 @@ def descendant(
     DataError
         When old items are missing or in another order, or a status is given for an unknown item.
     ParameterError
-        For another status or name, or if no item would count.
+        For another status or name, a note or arguments too long for a history, or if no item would count.
     """
+    check_told(note, arguments)
     before, old = history_of(parent), whole_bank(parent)
     ids, n_old = whole.item_ids, old.n_items
     if ids[:n_old] != old.item_ids:
@@ -124,7 +105,7 @@ def descendant(
     known = _carried_over(before, whole, has_other_numbers=has_other_numbers)
     digest, score = _score_of(whole, counted, known, parent.targets)
     is_major = digest != known[before.current].digest
-    is_major |= (bool(has_new_parameters.any()) or has_new_scale) and operation.link is None
+    is_major |= (bool(has_new_parameters.any()) or has_new_scale) and link is None
     is_minor = len(ids) > n_old or has_other_numbers
     version = bumped(before.version, "major" if is_major else "minor" if is_minor else "patch")
     current = next((number for number, one in enumerate(known) if one.digest == digest), len(known))
@@ -145,24 +126,31 @@ def descendant(
         return Ids.of([ids[place] for place in np.flatnonzero(flags)])
 
     change = Change(
-        operation=operation.name,
+        operation=operation,
         version=version,
         bank=known[current].bank_id,
         target_id=known[current].target_id,
         parents=(parent.bank_id,),
         by=f"itembank {importlib.metadata.version('itembank')}",
         at=now(),
-        note=operation.note,
-        arguments=dict(operation.arguments),
+        note=note,
+        arguments=dict(arguments or {}),
         items_added=listed(added),
         items_dropped=listed(dropped),
         items_changed=listed(has_moved & ~added & ~dropped),
         models_added=Ids.of(list(models - old_models)),
         models_dropped=Ids.of(list(old_models - models)),
-        link=operation.link,
+        link=link,
     )
     history = replace(history, targets=tuple(known), current=current, changes=(*before.changes, change))
     return view_of(replace(whole, history=None, whole=None), history)
+
+
+def check_told(note: str, arguments: Mapping[str, Any] | None = None) -> None:
+    """Refuse what no history can hold."""
+    for what, text in (("a note", note), ("arguments", str(arguments or {}))):
+        if len(text) > MOST_TEXT:
+            raise ParameterError(f"{what} of a change must have at most {MOST_TEXT:,} characters, got {len(text):,}.")
 
 
 def now() -> str:

@@ -19,7 +19,7 @@ from itembank.irt import families
 from itembank.irt.bernoulli import logit
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.descendants import Operation, descendant, history_of
+from itembank.living.descendants import check_told, descendant, history_of
 from itembank.living.fixed_parameters import ability_nodes
 from itembank.living.link_items import link
 from itembank.living.linking import binary, trials_of
@@ -79,7 +79,7 @@ def add_items(
     given = as_new_responses(bank, responses)
     linked = link(whole, given, progress)
     given = given.take(models=given.model_indices(linked.model_ids))
-    operation = growth("add-items", note, given, how=how, status=status)
+    told = growth(note, given, how=how, status=status)
     given = with_ways(given, whole.n_items + len(linked.item_ids), how)
     # the bank of the linking models and all items that they answered, in the order old, new
     known = set(whole.item_ids)
@@ -111,7 +111,7 @@ def add_items(
         linking_error=linked.linking_error * of_new,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
-    return descendant(bank, overlaid(whole, part), replace(operation, link=link_made), statuses=statuses)
+    return descendant(bank, overlaid(whole, part), "add-items", **told, link=link_made, statuses=statuses)
 
 
 def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
@@ -176,7 +176,7 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
         whole.calibration.item_covariance[places],
         is_degenerate=whole.calibration.is_degenerate[places],
     )
-    return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
+    return descendant(bank, overlaid(whole, part), "add-models", **growth(note, given, how=how))
 
 
 def grown_part(
@@ -214,11 +214,13 @@ def grown_part(
     )
 
 
-def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **asked: Any) -> Operation:
-    """Write down what was added: what was asked for, and which prompts, versions and harnesses the results tell."""
+def growth(note: str, given: ResponseMatrix, *, how: str | None, **asked: Any) -> dict[str, Any]:
+    """Write down for `descendant` what was asked for, and which prompts, versions and harnesses the results tell."""
     arguments = {**asked, **({} if how is None else {"how": how})}
     conditions = told_conditions(given)
-    return Operation(name, note.strip(), {**arguments, "run_with": conditions} if conditions else arguments)
+    arguments |= {"run_with": conditions} if conditions else {}
+    check_told(note.strip(), arguments)
+    return {"note": note.strip(), "arguments": arguments}
 
 
 def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
@@ -282,7 +284,7 @@ def recalibrate(
             "Add some: give their responses."
         )
     changed, link = _with_new_difficulties(whole, added, progress)
-    return descendant(bank, changed, Operation("recalibrate", note.strip(), link=link))
+    return descendant(bank, changed, "recalibrate", note=note.strip(), link=link)
 
 
 def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link]:

@@ -12,7 +12,7 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.errors import ParameterError, shown
-from itembank.living.descendants import Operation, descendant, history_of
+from itembank.living.descendants import descendant, history_of
 from itembank.readers.matrix import read_known
 
 
@@ -40,7 +40,7 @@ def note(bank: GivenBank, text: str, *, name: str = "") -> Bank:
     if not text.strip():
         raise ParameterError("a note must say something, got an empty text.")
     arguments = {"name": name} if name else {}
-    return descendant(bank, whole_bank(bank), Operation("note", text.strip(), arguments), name=name)
+    return descendant(bank, whole_bank(bank), "note", note=text.strip(), arguments=arguments, name=name)
 
 
 def retire(bank: GivenBank, item_ids: Sequence[str], *, reason: str, status: str = RETIRED, label: str = "") -> Bank:
@@ -77,7 +77,7 @@ def retire(bank: GivenBank, item_ids: Sequence[str], *, reason: str, status: str
         raise ParameterError(
             f"status must be one of {', '.join(one for one in STATUSES if one != ACTIVE)}, got {status!r}."
         )
-    return _marked(bank, item_ids, Operation("retire", reason.strip(), {"status": status, "label": label}), status)
+    return _marked(bank, item_ids, status, "retire", reason.strip(), label=label)
 
 
 def restore(bank: GivenBank, item_ids: Sequence[str], *, reason: str) -> Bank:
@@ -96,15 +96,17 @@ def restore(bank: GivenBank, item_ids: Sequence[str], *, reason: str) -> Bank:
     DataError, ParameterError
         As `retire`.
     """
-    return _marked(as_bank(bank), item_ids, Operation("restore", reason.strip()), ACTIVE)
+    return _marked(as_bank(bank), item_ids, ACTIVE, "restore", reason.strip())
 
 
-def _marked(bank: Bank, item_ids: Sequence[str], operation: Operation, status: str) -> Bank:
+def _marked(
+    bank: Bank, item_ids: Sequence[str], status: str, operation: str, reason: str, *, label: str | None = None
+) -> Bank:
     """Give items another status."""
     bank.check_responses("Another status of items needs")
     if isinstance(item_ids, str) or not item_ids:
         raise ParameterError(f"item_ids must be a sequence of at least one item id, got {item_ids!r}.")
-    if not operation.note:
+    if not reason:
         raise ParameterError("reason must say why, for those who read the bank's history; got an empty text.")
     is_now = dict(zip(whole_bank(bank).item_ids, history_of(bank).status.tolist(), strict=True))
     idle = [item for item in item_ids if is_now.get(item) == STATUSES.index(status)]
@@ -112,8 +114,9 @@ def _marked(bank: Bank, item_ids: Sequence[str], operation: Operation, status: s
         raise ParameterError(
             f"items must have another status than {status!r}, got {len(idle)} that have it already: {shown(idle)}."
         )
-    label = str(operation.arguments.get("label", ""))
-    return descendant(bank, whole_bank(bank), operation, statuses=dict.fromkeys(item_ids, status), label=label)
+    arguments, statuses = {} if label is None else {"status": status, "label": label}, dict.fromkeys(item_ids, status)
+    whole, label = whole_bank(bank), label or ""
+    return descendant(bank, whole, operation, note=reason, arguments=arguments, statuses=statuses, label=label)
 
 
 def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequence[str], *, note: str = "") -> Bank:
@@ -152,4 +155,4 @@ def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequen
     whole = whole_bank(bank)
     models = with_external_scores(whole.responses.models, table, names)
     changed = replace(whole, responses=whole.responses.with_tables(models=models))
-    return descendant(bank, changed, Operation("add-scores", note, {"scores": list(names)}))
+    return descendant(bank, changed, "add-scores", note=note, arguments={"scores": list(names)})

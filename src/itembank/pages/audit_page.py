@@ -1,11 +1,12 @@
 """The page of an item audit: what may be wrong with each item, the worst first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
 from itembank.auditing.differential_items import DifferentialItems
-from itembank.auditing.item_audit import ItemAudit, LabelCheck
+from itembank.auditing.item_audit import ItemAudit
 from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import IN_BRUSH, brushed, marks, number, picture, shade, tips, when
@@ -149,17 +150,18 @@ def _chart(audit: ItemAudit, table: Table | None) -> Chart:
     return Chart(title, spec, (Data("drawn", columns),), words, note=note, filters=table)
 
 
-def _known(labels: LabelCheck | None) -> Iterator[Section]:
+def _known(labels: Mapping[str, Any] | None) -> Iterator[Section]:
     """Say how well known bad items are found, cross-validated by group."""
     if labels is None:
         return
-    first = ", ".join(f"{percent(share, 0)} of the first {n}" for n, share in labels.first.items())
+    first = ", ".join(f"{percent(share, 0)} of the first {n}" for n, share in labels["first"].items())
     lead = (
-        f"{plural(labels.n_bad, 'question')} were known to be faulty. The audit ranks a faulty question before a good "
-        f"one with probability {labels.area:.3f}.{f' Of its ranking, {first} are faulty.' if first else ''}"
+        f"{plural(labels['n_bad'], 'question')} were known to be faulty. The audit ranks a faulty question before a "
+        f"good one with probability {labels['area']:.3f}.{f' Of its ranking, {first} are faulty.' if first else ''}"
     )
     columns = heads("said", "real", "items")
-    rows = {one.name: list(values) for one, values in zip(columns, zip(*labels.calibration, strict=True), strict=True)}
+    bins = zip(*(one.values() for one in labels["calibration"]), strict=True)
+    rows = {one.name: list(values) for one, values in zip(columns, bins, strict=True)}
     table = Table.of("Predicted probabilities against the truth", "known_bad", rows, columns)
     yield Section("Questions known to be faulty", (table,), lead)
 

@@ -32,7 +32,7 @@ from itembank.pages.blocks import (
     bank_title,
     heads,
 )
-from itembank.pages.grammar import marks, nominal, picture, score, span, tips
+from itembank.pages.grammar import ROW, marks, nominal, picture, score, span, tips
 from itembank.pages.past_models import PastScores, past_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
@@ -64,7 +64,7 @@ def bank_page(bank: Bank, *, title: str = "", command: str = "") -> Page:
     return Page(
         title=title or bank_title(bank),
         kind="Item bank" if bank.newest is None else f"Item bank, newest past model {bank.newest!s}",
-        lead=(Answers(tuple(_answers(bank, found))), *_cautions(bank)),
+        lead=(_summary(bank), Answers(tuple(_answers(bank, found))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
         provenance=(*bank_provenance(bank), *_made(bank)),
         command=command,
@@ -73,8 +73,16 @@ def bank_page(bank: Bank, *, title: str = "", command: str = "") -> Page:
 
 def bank_summary(bank: Bank, title: str = "") -> Page:
     """Return what a notebook shows of a bank: how good estimates are, and what it holds."""
-    lead = (Answers(tuple(_answers(bank, overall_plan(bank)))),)
+    lead = (_summary(bank), Answers(tuple(_answers(bank, overall_plan(bank)))))
     return Page(title or bank_title(bank), "Item bank", lead, (contents_section(bank),))
+
+
+def _summary(bank: Bank) -> Text:
+    """Say in a sentence what the bank is for."""
+    if bank.n_calibration_models == 0:
+        return Text(f"A bank of {plural(bank.n_total, 'question')}, without past models.")
+    learned = f"learned from {plural(bank.n_calibration_models, 'past model')}"
+    return Text(f"A bank of {plural(bank.n_total, 'question')}, {learned}, to score new models from few answers.")
 
 
 def _answers(bank: Bank, found: Plan | None) -> Iterator[Answer]:
@@ -108,7 +116,7 @@ def _cautions(bank: Bank) -> Iterator[Block]:
     if bank.published is not None:
         yield Caution(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
-            "this page shows its questions only."
+            "this page shows its questions and at most the overall scores of these models."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
     if share < 0.9:
@@ -161,7 +169,7 @@ def _scores_chart(data: Data) -> Chart:
     title = f"Past models score least in {hardest} and most in {easiest}"
     least, most = (points(float(middle[k])) for k in (known[0], known[-1]))
     words = f"The median past model scores {least} in {hardest} and {most} in {easiest}."
-    x, y = score("middle", "Score"), nominal("scenario", [names[k] for k in order.tolist()], labelLimit=130)
+    x, y = score("middle", "Score"), nominal("scenario", [names[k] for k in order.tolist()])
     tip = tips(
         scenario="Scenario", items=("Questions", ",d"), middle=("Median score", ".1%"), highest=("Highest", ".1%")
     )
@@ -169,7 +177,7 @@ def _scores_chart(data: Data) -> Chart:
         marks("rule", span(x, "lowest", "highest"), y, color="@soft"),
         marks("bar", span(x), y, color="@main", opacity=0.35, height=8),
         marks("point", x, y, tip=tip, color="@main", size=45),
-        height=20 * len(names),
+        height=ROW * len(names),
     )
     note = "Dot: the median past model; bar: the middle half; line: all of them."
     return Chart(title, spec, (data,), words, note=note)

@@ -1,5 +1,6 @@
 """What a page is made of: frozen pieces that say what to show, and not how it looks."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +8,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from itembank.bank.bank_places import title_of
 from itembank.errors import ParameterError, visible
 from itembank.output_keys import source
 from itembank.pages.pictures import Columns, save_picture, svg_address
 from itembank.pages.theme import count, plural
+from itembank.responses.responses import DEFAULT_SCENARIO
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +24,9 @@ Pair = tuple[str, str]
 Kind = Literal["text", "prose", "id", "number", "score", "percent", "points", "count", "flag", "response"]
 """How a cell is written: 'prose' is text of several words, which gets room; 'score', 'percent' and 'points' take
 fractions (a difference of scores is in 'points', with its sign), 'flag' true or false, 'response' is right or wrong."""
+
+SAYS_NOTHING = r"(?i)(banks?|responses?|results?|answers?|data|mine|past|all)[-_ .\d]*"
+"""Names of files and folders that are no titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +220,22 @@ class Section:
 
 
 def bank_title(bank: "Bank") -> str:
-    """Return what people call a bank: its name, where it comes from, the name of its folder, else what it has."""
+    """Return what people call a bank: its name, what a ready one is of, its source, its folder, or what it has."""
     folder = bank.cache.folder
+    ready = re.split("[:,]", title_of(folder))[0]
     source = bank.cache.source.partition("@")[0].rpartition("/")[2]
-    known = (bank.name, source, "" if folder is None else folder.resolve().name)
-    return next(filter(None, known), plural(bank.n_total, "question"))
+    place = "" if folder is None else folder.resolve().name
+    return bank.name or ready or source or benchmark_title(place, bank.targets.scenarios, bank.n_total)
+
+
+def benchmark_title(file: str, scenarios: Sequence[str], n_items: int) -> str:
+    """Return what a benchmark is called that is known by a file's name: this, or what it has where it says nothing."""
+    if file and not re.fullmatch(SAYS_NOTHING, file):
+        return file
+    if len(scenarios) == 1 and scenarios[0] != DEFAULT_SCENARIO:
+        return scenarios[0]
+    inside = f" in {len(scenarios):,} scenarios" if len(scenarios) > 1 else ""
+    return f"{plural(n_items, 'question')}{inside}"
 
 
 def bank_argument(bank: "Bank") -> str:

@@ -10,7 +10,7 @@ from itembank.comparison.comparisons import Comparison
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table, heads
-from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
+from itembank.pages.grammar import ROW, Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
 from itembank.pages.theme import interval_words, level_words, plural, points
 
 MOST_MODELS = 40
@@ -151,7 +151,7 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         ruled("x", 0.0),
         marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.55),
         marks("point", x, y, tip=tip, color=color, size=55, opacity=1),
-        height=20 * len(rows),
+        height=ROW * len(rows),
     )
     return Chart(
         title,
@@ -287,7 +287,7 @@ def _in_rows(rows: dict[str, list[Any]], x: Spec, ends: Spec, tip: list[Spec], c
         *below,
         marks("rule", ends, y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
         marks("point", x, y, tip=tip, **look),
-        height=max(60, 15 * len(rows["rank"])),
+        height=max(60, ROW * len(rows["rank"])),
     )
 
 

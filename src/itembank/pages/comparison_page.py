@@ -147,8 +147,13 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     ahead = f"{points(second.difference)} ahead of {comparison.model_ids[order[1]]} ({second.interval_words})"
     apart = f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level_words(comparison.spec.level)}"
     first = Answer("First", best, words=f"{ahead}; scores from {scores}")
+    lead = f"{best} is first of {plural(order.size, 'model')}"
     if comparison.is_exact:
-        return (Answers((first,)), Text("Places are of this run, on exactly these questions: others may turn them."))
+        return (
+            Text(f"{lead} in this run."),
+            Answers((first,)),
+            Text("Places are of this run, on exactly these questions: others may turn them."),
+        )
     answers = (
         first,
         Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first"),
@@ -158,7 +163,9 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
             words=f"{apart}, adjusted for their number (Holm)",
         ),
     )
-    return (Answers(answers),)
+    tied = n_first - 1
+    beside = f"with {plural(tied, 'other')}" if tied else "alone"
+    return (Text(f"{lead}, {beside} in the first tied group."), Answers(answers))
 
 
 def _intervals(

@@ -23,6 +23,7 @@ from itembank.pages.blocks import (
     Pair,
     Section,
     Table,
+    Text,
     bank_argument,
     bank_provenance,
     bank_title,
@@ -30,6 +31,7 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.grammar import (
     PRECISE,
+    ROW,
     bare,
     intervals,
     marks,
@@ -43,7 +45,7 @@ from itembank.pages.grammar import (
     when,
 )
 from itembank.pages.model_details import Estimated, model_sections, next_blocks
-from itembank.pages.past_models import score_answer, score_words
+from itembank.pages.past_models import score_answer, score_words, summary_words
 from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, level_words, plural, points
 from itembank.responses.model_features import model_dates
@@ -102,7 +104,7 @@ def estimates_page(
     return Page(
         title=title or _title(made),
         kind="Estimates",
-        lead=(_lead(made) if few else many_lead(made), *cautions(made)),
+        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *cautions(made)),
         sections=(
             *(_few(made) if few else many_sections(made)),
             Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
@@ -119,6 +121,20 @@ def _title(made: Estimated) -> str:
     dates = model_dates(made.responses.models) if len(models) == 1 else None
     when = f" ({dates[0]!s})" if dates is not None and dates[0] is not None else ""
     return f"{named}{when} on {bank_title(made.bank)}"
+
+
+def _summary(made: Estimated) -> str:
+    """Say the answer in a sentence: where the model is among past ones; of several the highest."""
+    if made.n_models == 1:
+        return summary_words(made.past, made.model(0))
+    value = made.estimates.value[:, made.overall]
+    if np.isnan(value).all():
+        return "No model has an estimate: too few of their answers are known."
+    first = int(np.nanargmax(value))
+    return (
+        f"Of {plural(made.n_models, 'model')} {made.estimates.model_ids[first]} has the highest estimate, "
+        f"{points(float(value[first]))}."
+    )
 
 
 def _lead(made: Estimated) -> Block:
@@ -236,10 +252,10 @@ def _chart(made: Estimated, data: Data) -> Chart:
         at = number("rank", "Models, the highest estimate first", scale=scale)
         band = marks("rect", y=grey_band, data=half, color="@faint")
     else:
-        at = nominal("model", labelLimit=200, grid=False)
+        at = nominal("model", grid=False)
         band = marks("rect", grey_band, data=half, color="@faint")
     marked = intervals(at, value, tip, data=data.name, is_upright=is_upright)
-    spec = picture(band if half else (), marked, height=380 if is_upright else 22 * len(data))
+    spec = picture(band if half else (), marked, height=380 if is_upright else ROW * len(data))
     title, alternative = _words(data)
     grey = f"Grey: the middle half of {plural(known, 'past model')}. " if known else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
@@ -301,14 +317,14 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
         high=("To", PRECISE),
         n_items=("Answered", ","),
     )
-    x = nominal("scenario", names, orient="top", labelAngle=-45 if len(names) > 6 else 0, labelLimit=110)
+    x = nominal("scenario", names, orient="top", labelAngle=-45 if len(names) > 6 else 0)
     color = ramp("value", "Estimated score", tones="heatmap", legend={"format": "%"}, domain=[low, high])
     layers = [marks("rect", tip=tip, stroke="@paper", color=color)]
     if len(names) <= 16:  # cells of more have no room for numbers
         ink = when({"field": "value", "gt": low + 0.62 * (high - low)}, "@paper", "@ink")
         text = {"field": "value", "type": "quantitative", "format": ".0%"}
         layers.append(marks("text", text=text, color=ink, fontSize=10))
-    spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=20 * len(models) + 20)
+    spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=ROW * len(models) + 20)
     columns = (
         Column("model", "Model", "id", has_menu=True),
         *heads("scenario", "value", "low"),

@@ -21,7 +21,7 @@ from itembank.pages.blocks import (
     Text,
     heads,
 )
-from itembank.pages.grammar import Spec, marks, nominal, number, of, picture, shade, span, tips
+from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, plural, points
 
@@ -214,7 +214,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     data = Data("gate-changes", {name: [one[name] for one in long] for name in names})
     whole = "datum.value % 1 ? '' : format(abs(datum.value), ',d')"
     x = number("at", "Answers that fell, and that rose", labelExpr=whole)
-    y = nominal("scenario", "place", labelLimit=130)
+    y = nominal("scenario", "place")
     tip = tips(scenario="Scenario", way="Answers that", n=("Number", ",d"))
     color = shade("way", {"fell": "@other", "rose": "@main"})
     n_all = len(found.scenarios)
@@ -222,7 +222,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
         f"{count(found.last.n_items)}",
-        picture(marks("bar", x, y, tip=tip, color=color), height=20 * max(len(rows), 1)),
+        picture(marks("bar", x, y, tip=tip, color=color), height=ROW * max(len(rows), 1)),
         (data,),
         f"Answers that changed, by scenario: {told}.",
         note="Fell: from right to wrong, or to a lower response. Scenarios that changed the difference most come first"

@@ -21,6 +21,8 @@ PRECISE = ".1%"
 """How scores are written where the pointer rests."""
 SOLID = [1, 0]
 """The dashes of a line without gaps."""
+ROW = 22
+"""Pixels of a row, whose name may take two lines."""
 
 
 def number(
@@ -53,8 +55,25 @@ def score(field: str, title: str = "", **more: Any) -> Spec:
 def nominal(field: str, order: str | Sequence[str] | None = None, title: str = "", **axis: Any) -> Spec:
     """Return a channel of names, in the order of a column, of a list, or of the data."""
     sort = {"field": order, "op": "min"} if isinstance(order, str) else order
-    axis = {"title": title or None, "labelLimit": 190, **axis}
+    axis = {"title": title or None, "labelLimit": 240, **axis}
+    if axis.get("labels", True):
+        axis = {**_two_lines(axis["labelLimit"] // 7), **axis}
     return {"field": field, "type": "nominal", "sort": sort, "axis": axis}
+
+
+def _two_lines(n_letters: int) -> Spec:
+    """Return how an axis writes names that are longer than this: in two lines, with a gap only before their ends.
+
+    What tells names apart may be at their ends. On a narrow page `assets/page.js` puts fewer letters in a line.
+    """
+    is_long = f"length(datum.label) > {n_letters}"
+    first = f"replace(slice(datum.label, 0, {n_letters}), regexp('(?<=[-_ /:.,@])[^-_ /:.,@]+$'), '')"
+    rest = f"slice(datum.label, length({first}))"
+    ending = f"length({rest}) > {n_letters} ? '…' + slice(datum.label, 2 - {n_letters}) : {rest}"
+    return {
+        "labelExpr": f"{is_long} ? [{first}, {ending}] : datum.label",
+        "labelBaseline": {"condition": {"test": is_long, "value": "bottom"}, "value": "middle"},
+    }
 
 
 def span(channel: Spec, low: str = "low", high: str | Spec = "high") -> Spec:

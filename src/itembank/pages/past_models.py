@@ -13,7 +13,7 @@ from itembank.bank.costs import costs_of_items
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table, heads
-from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
+from itembank.pages.grammar import PRECISE, ROW, Spec, intervals, marks, nominal, of, picture, score, span, tips
 from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points
 from itembank.responses.score_names import OVERALL
 
@@ -115,6 +115,19 @@ def score_words(target: str) -> str:
     return "Overall score" if target == OVERALL else f"Score: {target}"
 
 
+def summary_words(past: PastScores, model: OneModel) -> str:
+    """Say in a sentence what a model scores, and where it is among past ones."""
+    at = model.at
+    what = "" if model.target == OVERALL else f" on {model.target}"
+    if np.isnan(model.value[at]):
+        return f"{model.model_id} has no estimate{what}: too few of its answers are known."
+    known = past.known(model.target)
+    below, above = (int(np.sum(one(known, model.value[at]))) for one in (np.less, np.greater))
+    among = f", higher than {count(below)} of {plural(known.size, 'past model')} and lower than {count(above)}"
+    said = "scores" if model.high[at] <= model.low[at] else "scores an estimated"
+    return f"{model.model_id} {said} {points(float(model.value[at]))}{what}{among if known.size else ''}."
+
+
 def standing_words(past: PastScores, model: OneModel) -> str:
     """Say where the model stands among past ones, with what the interval leaves open; '' where nothing is known."""
     at = model.at
@@ -144,7 +157,21 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     tip = tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
     spec = picture(ticks, intervals(y, x, tip, data=one.name), height=60)
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
-    return Chart(title, spec, (old, one), words, _scores_table(old), note)
+    note = f"{words} {_neighbours(past, model)} {note}".strip()
+    return Chart(title, spec, (old, one), summary_words(past, model), _scores_table(old), note)
+
+
+def _neighbours(past: PastScores, model: OneModel) -> str:
+    """Name the best past model and those next above and below a score; '' where no names are told."""
+    if UNNAMED in past.model_ids:
+        return ""
+    column, value = past.value[:, past.targets.index(model.target)], float(model.value[model.at])
+    order = np.argsort(column, kind="stable")[: past.known(model.target).size]  # NaN comes last
+    order = order[np.array(past.model_ids)[order] != model.model_id]
+    below, above = order[column[order] < value], order[column[order] > value]
+    named = {"Best": order[-1:], "next above": above[:1], "next below": below[-1:]}
+    told = (f"{how}: {past.model_ids[k]}, {points(column[k])}" for how, one in named.items() for k in one.tolist())
+    return f"{'; '.join(told)}."
 
 
 def past_chart(past: PastScores, target: str) -> Chart | None:
@@ -183,7 +210,7 @@ def _scores_table(old: Data) -> Table:
 
 
 def _row(field: str) -> Spec:
-    return nominal(field, labelLimit=150, grid=False)
+    return nominal(field, grid=False)
 
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
@@ -220,7 +247,7 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
         marks("tick", of(x, "middle"), y, data=drawn.name, color="@muted", thickness=2, size=14),
     )
     marked = intervals(y, x, tip, data=drawn.name)
-    spec = picture(of_past if has_past else (), marked, height=22 * len(rows))
+    spec = picture(of_past if has_past else (), marked, height=ROW * len(rows))
     grey = (
         "Grey: the middle half of past models (dark), the middle 80 % (light) and their median (line). "
         if has_past

@@ -1,9 +1,12 @@
 """Pages as HTML: everything from data is escaped, and no script runs but the two that are named by their digest."""
 
 import base64
+import datetime
 import hashlib
 import json
 import math
+import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,14 +15,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itembank.errors import ParameterError, missing_package, visible
+from itembank.errors import ParameterError, missing_package, shown, visible
 from itembank.files.atomic import check_destination, write_text
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
 from itembank.pages.theme import COLOURS, chart_config, style_variables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 NO_BREAK = "\u00a0"
 ABSENT = "–"
@@ -74,6 +78,11 @@ class Page:
     def charts(self) -> tuple[Chart, ...]:
         """The charts of the page in reading order, each of which can be saved as a picture."""
         return tuple(one for one in self.blocks() if isinstance(one, Chart))
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the page; its title where it begins with numbers."""
+        return next((one.text for one in self.lead if isinstance(one, Text) and one.text), f"{self.kind}: {self.title}")
 
     def blocks(self) -> Iterator[Block]:
         """Go through the blocks of the page in reading order."""
@@ -190,8 +199,19 @@ def page_html(page: Page) -> str:
                 )
             ),
             version=version("itembank"),
+            made=_today(),
         )
     )
+
+
+def _today() -> str:
+    """Return the day of making, of Universal Time; of SOURCE_DATE_EPOCH where a build has to be reproducible."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if seconds and not (seconds.isascii() and seconds.isdigit() and len(seconds) < 12):
+        raise ParameterError(f"SOURCE_DATE_EPOCH must be whole seconds since 1970, got {shown(seconds)}.")
+    now = datetime.datetime.now(datetime.UTC)
+    made = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds else now
+    return made.date().isoformat()
 
 
 def pieces_html(page: Page) -> str:
@@ -218,6 +238,7 @@ def _environment() -> "Environment":
         finalize=_visible,
     )
     environment.tests["number_column"] = is_number
+    environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
     return environment
@@ -228,6 +249,13 @@ def _visible(value: Any) -> Any:
     if type(value) is not str:
         return value
     return "\n".join(visible(line) for line in value.split("\n")).replace(" %", NO_BREAK + "%")
+
+
+def _breakable(text: str) -> "Markup":
+    """Return a name, escaped, that a narrow column may break after its parts, as `assets/page.js` writes it."""
+    from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
+
+    return Markup("<wbr>").join(re.split(r"(?<=[_/-])(?=\w)", _visible(text)))
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:
@@ -267,7 +295,8 @@ def _packed(text: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
+    text = files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
+    return "\n".join(line.strip() for line in text.splitlines())  # a page has no use for indents
 
 
 def _gather(page: Page) -> Gathered:

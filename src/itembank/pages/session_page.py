@@ -30,7 +30,14 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
-from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, score_answer, standing_chart
+from itembank.pages.past_models import (
+    OneModel,
+    PastScores,
+    scenario_blocks,
+    score_answer,
+    standing_chart,
+    summary_words,
+)
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, plural, points, unit_words
 from itembank.selection.criteria import CRITERIA
@@ -82,7 +89,11 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     return Page(
         title=title or f"{session.model_id} on {bank_title(bank)}",
         kind="Adaptive session",
-        lead=(Answers((answer, _stop(session), _spent(session))), *(Caution(one.in_words()) for one in scores.notes)),
+        lead=(
+            Text(summary_words(past, model)),
+            Answers((answer, _stop(session), _spent(session))),
+            *(Caution(one.in_words()) for one in scores.notes),
+        ),
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,

@@ -1,7 +1,7 @@
 """What `auto` takes: items drawn by the bank; and how wide intervals from drawn and from V-optimal items will be."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,25 +29,6 @@ LEVEL = 0.95
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
 """Part of the progress bar for fitting without some models, where that was not done before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A way to choose items, and the cross-validated errors of estimates from its items."""
-
-    recipe: Recipe
-    found: PastEstimates  # By what 'auto' takes
-
-    @property
-    def errors(self) -> FloatArray:
-        """Absolute errors of the overall score, NaN where unknown, (n_models,)."""
-        return np.abs(self.found.error[:, -1])
-
-    @property
-    def error(self) -> float:
-        """Mean absolute error; infinite where no error is known."""
-        known = self.errors[~np.isnan(self.errors)]
-        return float(known.mean()) if known.size else np.inf
 
 
 @one_blas_thread()
@@ -110,7 +91,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
         tried = _tried(bank, optimal, chosen.seed or 0, progress)
     parts = {DRAWN: "" if np.isnan(by_draw) else f"±{100.0 * by_draw:.1f} points whatever the model is"}
     if tried is not None:
-        half = tried.found.typical_half_width(level=LEVEL)
+        half = tried.typical_half_width(level=LEVEL)
         parts[VOPTIMAL] = f"±{100.0 * half:.1f} points if it is like the {bank.n_models:,} past ones"
     own, other = (DRAWN, VOPTIMAL) if is_drawn else (VOPTIMAL, DRAWN)
     words = f"{METHODS.label(recipe.spec)}."
@@ -121,11 +102,16 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     elif recipe.excluded and is_drawn:
         words += " Items are excluded, so no interval rests on the draw."
     if not is_drawn and tried is not None:
-        words += f" Cross-validated mean error: {100.0 * tried.error:.2f} points."
+        words += f" Cross-validated mean error: {100.0 * float(np.nanmean(_errors(tried))):.2f} points."
     return replace(chosen, explanation=words)
 
 
-def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) -> Tried | None:
+def _errors(tried: PastEstimates) -> FloatArray:
+    """Return absolute errors of the overall score, NaN where unknown, (n_models,)."""
+    return np.abs(tried.error[:, -1])
+
+
+def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) -> PastEstimates | None:
     """Cross-validate V-optimal items; None where there are too few past models for that, or items."""
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return None
@@ -136,7 +122,7 @@ def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) ->
         return None
     finally:
         progress("trying V-optimal items on past models", 1.0)
-    return None if np.isinf(tried.error) else tried
+    return None if np.isnan(_errors(tried)).all() else tried
 
 
 def aimed_at_headline(bank: Bank) -> VOptimal:
@@ -156,7 +142,7 @@ def aimed_at_headline(bank: Bank) -> VOptimal:
     return VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True)))
 
 
-def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
+def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> PastEstimates:
     """Cross-validate estimates from items chosen so, by what 'auto' takes; found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
@@ -167,8 +153,7 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
         chosen = select_by_recipe(bank, recipe, seed)
         return try_methods(Asked.of_past(bank, chosen), Stacked().members).by(Stacked())
 
-    found = bank.cache.remember(("tried items", bank.targets.last, recipe.name), measure)
-    return Tried(recipe, found)
+    return bank.cache.remember(("tried items", bank.targets.last, recipe.name), measure)
 
 
 def check_method(method: object) -> None:

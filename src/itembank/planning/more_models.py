@@ -1,14 +1,11 @@
 """What more past models would bring: narrower intervals from drawn items."""
 
-from dataclasses import dataclass
-
 import numpy as np
+import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
-from itembank.numerics.arrays import FloatArray
 from itembank.planning.precision import Prospect
-from itembank.tabular import Compact
 
 USUAL_AGREEMENT = 0.4
 """Correlation of two models' answers to the items of a scenario where past models cannot tell.
@@ -17,49 +14,32 @@ It is 0.28 on BFCL, 0.37 on MMLU-Pro, 0.48 on SWE-bench and 0.39 to 0.68 on the 
 """
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MoreModels(Compact):
-    """Expected half-widths of design-based intervals of the overall score, by the number of past models."""
-
-    n_items: int  # That a new model answers, drawn at random
-    level: float
-    n_models: tuple[int, ...]  # (n_rows,): Past models that answered every item
-    half_width: FloatArray  # (n_rows,): Of the overall score, from 0 to 1
-    agreement: float  # Correlation of two models' answers to the items of a scenario
-    is_measured: bool  # Whether `agreement` is that of past models: two at least have common items
-
-    def rows(self) -> list[dict[str, float]]:
-        """One record for each number of past models."""
-        return [
-            {"n_models": n, "half_width": half} for n, half in zip(self.n_models, self.half_width.tolist(), strict=True)
-        ]
-
-
 def plan_models(
     bank: Bank,
     n_items: int,  # That a new model will answer, drawn at random
     *,
     more: tuple[int, ...] = (3, 10),  # Numbers of further models that run every item
     level: float = 0.95,  # Of the intervals
-) -> MoreModels:
+) -> pl.DataFrame:
     """Forecast intervals of the overall score with the past models there are, and with more of them.
 
     The mean answer of k past models to an item explains ``R_k = rho^2 k / (1 + (k - 1) rho)`` of the variance of a new
     model's answers within a scenario, where rho is the correlation of two models' answers (Spearman-Brown: the mean of
     k answers has reliability ``k rho / (1 + (k - 1) rho)``). Intervals with the models there are follow from the draw
-    (`Prospect.at`); with more they narrow by ``sqrt((1 - R_more) / (1 - R_now))``.
+    (`Prospect.at`); with more they narrow by ``sqrt((1 - R_more) / (1 - R_now))``. Without two past models that have
+    common items rho is `USUAL_AGREEMENT`.
+    Returns `n_models`, past models that answered every item, and `half_width` of the overall score, from 0 to 1.
     """
     check_whole("the number of items", n_items, least=1)
     check_fraction("level", level)
-    agreement = between_models(bank)
     # no two models answer all alike for sure
-    rho = USUAL_AGREEMENT if np.isnan(agreement) else float(np.clip(agreement, 0.0, 0.99))
-    n_models = tuple(bank.n_models + extra for extra in (0, *more))
-    counts = np.array(n_models, dtype=np.float64)
+    rho = float(np.clip(np.nan_to_num(between_models(bank), nan=USUAL_AGREEMENT), 0.0, 0.99))
+    n_models = bank.n_models + np.array([0, *more])
+    counts = n_models.astype(np.float64)
     explained = rho**2 * counts / (1.0 + (counts - 1.0) * rho)
     now = Prospect.of(bank, bank.targets.overall_weights, level=level).at(min(n_items, bank.n_items)).half_width
     half = now * np.sqrt((1.0 - explained) / (1.0 - explained[0]))
-    return MoreModels(n_items, level, n_models, half, rho, not np.isnan(agreement))
+    return pl.DataFrame({"n_models": n_models, "half_width": half})
 
 
 def between_models(bank: Bank) -> float:

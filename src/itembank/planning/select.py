@@ -33,10 +33,10 @@ from itembank.selection.select import select as select_by
 from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
-@says_instead(n="n_items", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
+@says_instead(n_items="n", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
 def select(
     bank: GivenBank,
-    n_items: int,
+    n: int,
     *,
     method: SelectionSpec | str = AUTO,
     stages: int = 1,
@@ -52,7 +52,7 @@ def select(
     Parameters
     ----------
     bank : Bank or path
-    n_items : int
+    n : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others); 'drawn', 'v-optimal' and 'optimal-design' spread them as
         the score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
@@ -63,17 +63,17 @@ def select(
         most of models like past ones. The `explanation` of the selection says how wide intervals from both will be. Or
         'random', 'stratified', 'anchor-correctness', 'anchor-irt', 'optimal-design', or a spec with its choices.
     stages : int
-        With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
+        With 2 or 3, choose the routing stage of a multistage test of `n` in all: a third of them, by the method
         (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`).
     per_scenario : bool
-        Make `n_items` the number for each scenario instead, whatever the method.
+        Make `n` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
         An int is kept in the selection as its seed. None draws anew each time.
     excluded : collection of item ids
         Items that must not be chosen. Their weight in the score is still represented by the others. Of a scenario whose
         items are all excluded nothing is asked.
     included : collection of item ids
-        Items that must be chosen, among the `n_items`, whatever the method. Where each scenario is chosen from by
+        Items that must be chosen, among the `n`, whatever the method. Where each scenario is chosen from by
         itself they represent themselves alone, with inclusion probability 1, and the other chosen items for the rest.
     predict : scenario or collection of scenarios
         Whose items are never asked. 'auto', 'v-optimal' and 'optimal-design' choose, of the other scenarios, the items
@@ -106,7 +106,7 @@ def select(
     >>> selection.save("selection.json")  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    check_whole("the number of items", n_items, least=1)
+    check_whole("the number of items", n, least=1)
     check_stages(bank, stages, per_scenario=per_scenario)
     predicted = (predict,) if isinstance(predict, str) else tuple(predict)
     if predicted:
@@ -127,9 +127,9 @@ def select(
         return select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
 
     if stages == 1:
-        chosen = choose(n_items, method)
+        chosen = choose(n, method)
     else:
-        sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
+        sizes = stage_sizes(bank, n, stages, excluded=excluded, n_included=len(included))
         chosen = first_of_stages(choose(sizes[0], routing_method(bank) if method == AUTO else method), sizes)
     if predicted:
         return with_prediction(bank, chosen, predicted, progress)

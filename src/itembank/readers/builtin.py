@@ -157,7 +157,7 @@ def load_builtin(name: str = "bytelms", *, response: BuiltinResponse = "correct"
 
     `bytelms` holds small byte-level language models (data mixtures x sizes x checkpoints) on multiple-choice items of
     16 tasks, `bytelms-samples` the same models on items answered by 10,000 samples each; the training compute of every
-    model is known. ``docs/bytelms.md`` says how they were made.
+    model is known. ``contributing/bytelms.md`` says how they were made.
 
     `classifiers` holds the answers of 242 scikit-learn classifiers to 3,497 test items of four scenarios
     (digits with subscenarios clean, noise, rotation and occlusion; breast cancer; wine; iris). It comes with a checkout

@@ -35,7 +35,7 @@ _SPEC: Choices = {
         "The first predicts, others are shown beside it. Repeatable.",
         "--method",
         of=TransferSpec,
-        type=click.Choice(METHODS.builtin_names),
+        type=click.Choice(tuple(METHODS)),
         show_default=True,
     ),
     "k": option(
@@ -128,7 +128,7 @@ def transfer_command(
         matrix = read_responses_or_builtin(responses, builtin)
         how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
         if not is_transfer:
-            how["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
+            how["level"] = choices["level"]
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, how, figure, out)
             return

@@ -23,7 +23,7 @@ from itembank_scaling.pass_at_k.interval_calibration import (
     lowered,
     widened,
 )
-from itembank_scaling.pass_at_k.results import ItemEvidence, PassAtKLaw, PassCurves
+from itembank_scaling.pass_at_k.results import PassAtKLaw, PassCurves
 from itembank_scaling.pass_at_k.samples import (
     SampleCounts,
     SampledItems,
@@ -215,7 +215,10 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
         _pass_curves(curves, 1, has_truth=is_compared),
         spec.minimum_pass_rate,
         spec.budget,
-        ItemEvidence(tuple(items.item_ids), n_trials, n_correct, failure),
+        tuple(items.item_ids),
+        n_trials,
+        n_correct,
+        failure,
         np.array([curve.ability for curve in curves]),
         np.array([curve.ability_sd for curve in curves]),
         (),

@@ -25,16 +25,6 @@ class PassCurves:
     n_items: IntArray  # (n_curves,)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEvidence:
-    """The samples of every item by each curve, and what they leave to fail; 0 and NaN outside the curve's scenario."""
-
-    item_ids: tuple[str, ...]
-    n_trials: IntArray  # (n_curves, n_items): The samples used
-    n_correct: IntArray  # (n_curves, n_items)
-    failure: FloatArray  # (n_curves, n_items): Probability that all of the largest k samples fail
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class PassAtKLaw(Tabular):
     """Result of `pass_at_k_law`; a curve is one model on one scenario.
@@ -51,7 +41,11 @@ class PassAtKLaw(Tabular):
     minimum_pass_rate : float
     budget : int or None
         Samples of each item that were used; None for all.
-    evidence : ItemEvidence
+    item_ids : tuple of n_items names
+    n_trials, n_correct : (n_curves, n_items)
+        The samples used of each item; 0 outside the curve's scenario.
+    failure : (n_curves, n_items)
+        Probability that all of the largest k samples of an item fail; NaN outside the curve's scenario.
     abilities, ability_sds : (n_curves,)
         Posterior of each model's ability in each scenario; NaN without an IRSL method.
     notes : tuple of str
@@ -69,7 +63,10 @@ class PassAtKLaw(Tabular):
     kept_items: PassCurves
     minimum_pass_rate: float
     budget: int | None
-    evidence: ItemEvidence
+    item_ids: tuple[str, ...]
+    n_trials: IntArray
+    n_correct: IntArray
+    failure: FloatArray
     abilities: FloatArray
     ability_sds: FloatArray
     notes: tuple[str, ...]
@@ -77,8 +74,7 @@ class PassAtKLaw(Tabular):
     @property
     def fewest_samples(self) -> IntArray:
         """Fewest samples of an item by curve, (n_curves,): a larger k is a forecast."""
-        n_trials = self.evidence.n_trials
-        result: IntArray = np.where(n_trials > 0, n_trials, np.iinfo(np.int64).max).min(axis=1)
+        result: IntArray = np.where(self.n_trials > 0, self.n_trials, np.iinfo(np.int64).max).min(axis=1)
         return result
 
     def values(self, method: str, *, kept: bool = False) -> FloatArray:
@@ -150,16 +146,16 @@ class PassAtKLaw(Tabular):
         """Return the items that carry most of 1 - pass@k at the largest k, `n_items` of each curve."""
         rows: list[dict[str, Any]] = []
         for i, (model_id, scenario) in enumerate(zip(self.model_ids, self.scenarios, strict=True)):
-            failure = self.evidence.failure[i]
+            failure = self.failure[i]
             shares = failure / np.nansum(failure)
             order = np.argsort(np.where(np.isnan(failure), np.inf, -rounded(failure)), kind="stable")
             rows.extend(
                 {
                     "model_id": model_id,
                     "scenario": scenario,
-                    "item_id": self.evidence.item_ids[j],
-                    "n_correct": int(self.evidence.n_correct[i, j]),
-                    "n_trials": int(self.evidence.n_trials[i, j]),
+                    "item_id": self.item_ids[j],
+                    "n_correct": int(self.n_correct[i, j]),
+                    "n_trials": int(self.n_trials[i, j]),
                     "failure": float(failure[j]),
                     "share": float(shares[j]),
                 }

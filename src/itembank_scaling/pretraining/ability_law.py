@@ -414,7 +414,7 @@ def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
     with np.errstate(invalid="ignore"):
         residual = runs.of_finals(data.scores - mean_probability(abilities.parameters, theta_on_law))
     law = FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
-    return LawFit(law, ability_notes(laws, abilities, runs))
+    return law, ability_notes(laws, abilities, runs)
 
 
 def carried_gaps(

@@ -1,8 +1,6 @@
 """What a person does by hand: the last score, or a line through the last three; every law is compared with these."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -22,45 +20,21 @@ from itembank_scaling.pretraining.law_fitting import (
 )
 from itembank_scaling.pretraining.law_specs import LastLine, LastScore
 
-Predictions: TypeAlias = Callable[[FloatArray, FloatArray], CurvePredictions]
-"""Of log FLOP and scores, each (n_curves, n_sizes)."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastScores:
-    """The score of the largest model of n_curves recipes, (n_curves,)."""
-
-    score: FloatArray
-
-    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give the same at every log FLOP (n_points,): (n_curves, n_points), and with one start."""
-        best = np.repeat(self.score[:, None], len(log_flops), axis=1)
-        return best, best[:, None]
-
-
-@dataclass(frozen=True, slots=True)
-class LogitLines:
-    """Lines of logits in log FLOP of n_curves recipes."""
-
-    # (n_curves,): Mean log FLOP of the sizes the line goes through, the mean logit there, and its rise with a unit of
-    # log FLOP.
-    centre: FloatArray
-    height: FloatArray  # (n_curves,)
-    slope: FloatArray  # (n_curves,)
-
-    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores at log FLOP (n_points,): (n_curves, n_points), and with one start."""
-        best = expit(self.height[:, None] + self.slope[:, None] * (log_flops - self.centre[:, None]))
-        return best, best[:, None]
-
 
 def fit_last_score(data: LawData, spec: LastScore) -> LawFit:  # noqa: ARG001
     """Take the score of every recipe's largest model for all larger ones."""
+    return _by_hand(data, last_scores, 1)
 
-    def predictions(_: FloatArray, y: FloatArray) -> CurvePredictions:
-        return LastScores(_last(y, 1)[:, 0])
 
-    return _by_hand(data, predictions, 1)
+def last_scores(_: FloatArray, y: FloatArray) -> CurvePredictions:
+    """Predict the last of the scores (n_curves, n_sizes) everywhere."""
+    last = _last(y, 1)
+
+    def predict(log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        best = np.repeat(last, len(log_flops), axis=1)
+        return best, best[:, None]
+
+    return predict
 
 
 def fit_last_line(data: LawData, spec: LastLine) -> LawFit:  # noqa: ARG001
@@ -71,8 +45,8 @@ def fit_last_line(data: LawData, spec: LastLine) -> LawFit:  # noqa: ARG001
 def logit_lines(
     x: FloatArray,  # (n_curves, n_sizes): Log FLOP by rising size, and scores; NaN where a recipe has fewer
     y: FloatArray,  # (n_curves, n_sizes)
-) -> LogitLines:
-    """Fit lines to the last three logits, or to as many as there are; level through one."""
+) -> CurvePredictions:
+    """Predict by lines through the last three logits, or through as many as there are; level through one."""
     n_last = 3  # sizes that the line goes through
     at = _last(np.where(np.isfinite(y), x, np.nan), n_last)
     smallest_score = 0.005  # scores are kept this far from 0 and 1, where logits would be infinite
@@ -81,7 +55,13 @@ def logit_lines(
     apart = at - centre[:, None]
     spread = np.nansum(apart**2, axis=1)
     rise = np.nansum(apart * (z - height[:, None]), axis=1)
-    return LogitLines(centre, height, np.divide(rise, spread, out=np.zeros_like(rise), where=spread > 0.0))
+    slope = np.divide(rise, spread, out=np.zeros_like(rise), where=spread > 0.0)
+
+    def predict(log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        best = expit(height[:, None] + slope[:, None] * (log_flops - centre[:, None]))
+        return best, best[:, None]
+
+    return predict
 
 
 def _last(values: FloatArray, n_last: int) -> FloatArray:
@@ -91,7 +71,7 @@ def _last(values: FloatArray, n_last: int) -> FloatArray:
     return np.take_along_axis(values[:, ::-1], order, axis=1)
 
 
-def _by_hand(data: LawData, predictions: Predictions, fewest: int) -> LawFit:
+def _by_hand(data: LawData, predictions: Callable[[FloatArray, FloatArray], CurvePredictions], fewest: int) -> LawFit:
     """Fit, and find the interval from what the same would have missed the recipes' own sizes by.
 
     Its half grows in proportion to the distance in log FLOP beyond the largest size.
@@ -116,4 +96,4 @@ def _by_hand(data: LawData, predictions: Predictions, fewest: int) -> LawFit:
         drift=score_error_growth(errors[known], distances[known], 0.0),
         degrees_of_freedom=float(known.sum()),
     )
-    return LawFit(law, lacking_notes(runs))
+    return law, lacking_notes(runs)

@@ -160,27 +160,12 @@ def _step(
     return -np.linalg.solve(normal, (gradient * free)[..., None])[..., 0]
 
 
-@dataclass(frozen=True, slots=True)
-class SigmoidFits:
-    """The direct law of n_curves recipes."""
-
-    fits: CurveFits  # Parameters (k, x0, a, e), x in log FLOP less `centre`
-    centre: float
-
-    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores at log FLOP (n_points,): best start (n_curves, n_points), all (n_curves, n_starts, n_points)."""
-        return (
-            sigmoid_values(self.fits.best, log_flops - self.centre),
-            sigmoid_values(self.fits.parameters, log_flops - self.centre),
-        )
-
-
 def fit_sigmoid_law(
     log_flops: FloatArray,  # (n_curves, n_points): NaN where a recipe has fewer points
     scores: FloatArray,  # (n_curves, n_points)
     spec: SigmoidLaw,
     rng: np.random.Generator,  # Places the starts
-) -> SigmoidFits:
+) -> CurvePredictions:
     """Fit the direct law of each recipe to its scores, by least squares.
 
     Bounds: ``0 <= e <= 1``, ``0 <= a <= 1`` with ``e + a`` free to be anything up to 2 (scores outside what was seen
@@ -199,7 +184,14 @@ def fit_sigmoid_law(
     box_high = np.array([min(8.0 / span, steepest), float(np.nanmax(x)) + span, 1.0, 0.5])
     starts = spread_points(box_low, box_high, spec.n_starts, rng)
     every = np.broadcast_to(starts, (len(x), *starts.shape))
-    return SigmoidFits(fit_curves(sigmoid_curve, x, scores, every, lower=lower, upper=upper), centre)
+    # (k, x0, a, e), x in log FLOP less the centre
+    fits = fit_curves(sigmoid_curve, x, scores, every, lower=lower, upper=upper)
+
+    def predict(log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = log_flops - centre
+        return sigmoid_values(fits.best, at), sigmoid_values(fits.parameters, at)
+
+    return predict
 
 
 def sigmoid_values(parameters: FloatArray, x: FloatArray) -> FloatArray:
@@ -219,24 +211,6 @@ def sigmoid_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, Fl
     return e + a * rise, derivatives
 
 
-@dataclass(frozen=True, slots=True)
-class TwoStepFits:
-    """Both steps of n_curves recipes."""
-
-    loss: CurveFits  # Step 1: (A, b, E) of ``loss = exp(A - b x) + E``, x in log FLOP less `centre`
-    score: CurveFits  # Step 2: (k, L0, a, e) of ``score = e + a sigmoid(k (loss - L0))``
-    centre: float
-
-    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores at log FLOP (n_points,): best start (n_curves, n_points), all (n_curves, n_starts, n_points).
-
-        The s-th of all starts goes through the s-th start of both steps.
-        """
-        x = log_flops - self.centre
-        best = sigmoid_values(self.score.best, loss_of_compute(self.loss.best, x))
-        return best, sigmoid_values(self.score.parameters, loss_of_compute(self.loss.parameters, x))
-
-
 def fit_two_step(
     # (log FLOP, loss) of final checkpoints, each (n_curves, n_finals): Losses are positive; NaN where a recipe has
     # fewer points
@@ -244,8 +218,8 @@ def fit_two_step(
     every: tuple[FloatArray, FloatArray],  # (loss, score) of all checkpoints, each (n_curves, n_points)
     spec: TwoStep,
     rng: np.random.Generator,  # Places the starts
-) -> TwoStepFits:
-    """Fit both steps for each recipe.
+) -> CurvePredictions:
+    """Fit both steps for each recipe; the s-th of all starts goes through the s-th start of both steps.
 
     Step 1 minimises Huber's loss of log loss over final checkpoints, with ``0 <= b <= 1`` and ``E >= 0``; step 2 the
     squares of the scores over all checkpoints, with ``-1 <= a <= 0 <= e <= 1`` and ``0 <= k``.
@@ -289,7 +263,13 @@ def fit_two_step(
         lower=np.array([0.0, low - 3.0 * span, -1.0, 0.0]),
         upper=np.array([steepest_in_loss, high + 3.0 * span, 0.0, 1.0]),
     )
-    return TwoStepFits(first, second, centre)
+
+    def predict(log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = log_flops - centre
+        best = sigmoid_values(second.best, loss_of_compute(first.best, at))
+        return best, sigmoid_values(second.parameters, loss_of_compute(first.parameters, at))
+
+    return predict
 
 
 def loss_of_compute(parameters: FloatArray, x: FloatArray) -> FloatArray:
@@ -318,7 +298,7 @@ def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
         return fit_sigmoid_law(x, first_sizes(y, n_sizes), spec, np.random.default_rng(data.seed))
 
     law = fit_curve_law(fit, x, y, runs)
-    return LawFit(law, curve_notes(law, scores, runs))
+    return law, curve_notes(law, scores, runs)
 
 
 def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
@@ -338,4 +318,4 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
         return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(data.seed))
 
     law = fit_curve_law(fit, x, y, runs)
-    return LawFit(law, curve_notes(law, scores, runs, losses=losses))
+    return law, curve_notes(law, scores, runs, losses=losses)

@@ -1,7 +1,8 @@
 """Decision accuracy against the fraction of the target compute, for laws of several metrics, over splits of recipes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -65,23 +66,10 @@ ACCURACY = "accuracy"
 PROBABILITY = "probability"
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionMethod:
-    """One way to forecast which recipe will be best.
-
-    Attributes
-    ----------
-    metric : str
-        Which responses it is fitted to: a key of `responses` in `decision_curves`.
-    law : PretrainingLawSpec
-    """
-
-    metric: str
-    law: PretrainingLawSpec
-
-
+DecisionMethod: TypeAlias = tuple[str, PretrainingLawSpec]
+"""One way to forecast which recipe will be best: a metric, whose responses are fitted, and a law."""
 SIX_METHODS: Mapping[str, DecisionMethod] = {
-    f"{name} {metric}": DecisionMethod(metric, law)
+    f"{name} {metric}": (metric, law)
     for metric in (ACCURACY, PROBABILITY)
     for name, law in (
         ("traditional", TwoStep()),
@@ -92,7 +80,7 @@ SIX_METHODS: Mapping[str, DecisionMethod] = {
 """The methods of IRSL 4.2; item response laws are its eq. 3."""
 
 OUR_METHODS: Mapping[str, DecisionMethod] = {
-    f"{name} {metric}": DecisionMethod(metric, law)
+    f"{name} {metric}": (metric, law)
     for name, law in (
         ("2PL with gap", ItemResponseLaw("2pl", pooling="none", shape="line")),
         ("2PL pooled", ItemResponseLaw("2pl")),
@@ -127,7 +115,8 @@ def decision_curves(
     responses : mapping of metric to ResponseMatrix
         Of the same models and items: 'accuracy', 'probability'.
     compute : TrainingCompute
-    methods : mapping of label to DecisionMethod
+    methods : mapping of label to (metric, law)
+        Metrics are keys of `responses`, laws are specs.
     loss : (n_models, n_items), optional
         Bits per byte of the right answer, for the two-step law.
     actual : str
@@ -153,7 +142,7 @@ def decision_curves(
     """
     settings = settings or PretrainingSettings(fewest_sizes=2, n_items=50, n_checked=0)
     rng = as_generator(rng)
-    wanted = dict.fromkeys([actual, *(method.metric for method in methods.values())])
+    wanted = dict.fromkeys([actual, *(metric for metric, _ in methods.values())])
     absent = [name for name in wanted if name not in responses]
     if absent:
         raise ParameterError(f"responses must hold every metric of the methods, got none for {shown(absent)}.")
@@ -162,25 +151,25 @@ def decision_curves(
             f"two recipes at least must be left to order when {n_calibration} calibrate the items, got "
             f"{len(compute.recipes)} in all."
         )
-    for method in methods.values():
-        LAWS.resolve(method.law)
+    for _, law in methods.values():
+        LAWS.resolve(law)
     parts = []
     steps = [(split, label) for split in range(n_splits) for label in methods]
     splits = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
     seed = int(rng.integers(2**32))
     for number, (split, label) in enumerate(steps):
         progress(f"{label}, split {split + 1}", number / len(steps))
-        method = methods[label]
-        of_split = replace(settings, laws=(method.law,), calibration_recipes=splits[split])
+        metric, law = methods[label]
+        of_split = replace(settings, laws=(law,), calibration_recipes=splits[split])
         decisions = held_out_coverage(
-            responses[method.metric],
+            responses[metric],
             compute,
-            loss=loss if isinstance(method.law, TwoStep) else None,
+            loss=loss if isinstance(law, TwoStep) else None,
             actual=responses[actual],
             settings=of_split,
             rng=seed,
         ).decisions()
-        labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
+        labels = {"law": pl.lit(label), "metric": pl.lit(metric)}
         parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)

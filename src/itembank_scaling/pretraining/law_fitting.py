@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -34,12 +34,13 @@ class FittedLaw(Protocol):
         ...
 
 
-class CurvePredictions(Protocol):
-    """Fits of a curve in compute."""
-
-    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores at log FLOP (n_points,): best start (n_curves, n_points), all (n_curves, n_starts, n_points)."""
-        ...
+CurvePredictions: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Scores at log FLOP (n_points,) by fitted curves: best start (n_curves, n_points), all (n_curves, n_starts, n_points).
+"""
+CurveFit: TypeAlias = Callable[[int | None], CurvePredictions]
+"""Fits a curve law to each recipe's first so many sizes; to all for None."""
+LawFit: TypeAlias = tuple[FittedLaw, tuple[str, ...]]
+"""A fitted law, and what makes each recipe's forecast doubtful, n_recipes texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class FittedCurveLaw:
         The interval is that of what forecasts of each size from the smaller ones missed by, which counts parameters,
         starts and wrong shapes together.
         """
-        best, every = self.fits.predict(log_flops)
+        best, every = self.fits(log_flops)
         beyond = np.maximum(log_flops[None, :] - self.largest[:, None], 0.0)
         factor = interval_factor(level, self.degrees_of_freedom)
         half = factor * np.sqrt(self.residual_variance + self.drift * beyond**2)
@@ -140,22 +141,6 @@ class LawData:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class LawFit:
-    """A fitted law, and what makes each recipe's forecast doubtful, n_recipes texts."""
-
-    law: FittedLaw
-    notes: tuple[str, ...]
-
-
-class CurveFit(Protocol):
-    """Fit a curve law to the models of at most some sizes."""
-
-    def __call__(self, n_sizes: int | None) -> CurvePredictions:
-        """Fit to each recipe's first `n_sizes` sizes; to all for None."""
-        ...
-
-
 def fit_curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:
     """Fit to all sizes, and to fewer to find the errors of forecasts of the larger sizes."""
     whole = fit(None)
@@ -201,7 +186,7 @@ def largest_and_residual(
 def at_own(fits: CurvePredictions, x: FloatArray) -> FloatArray:
     """Predictions of each recipe at its own computes (n_recipes, n_sizes)."""
     points, places = np.unique(np.nan_to_num(x), return_inverse=True)
-    best = np.clip(fits.predict(points)[0], 0.0, 1.0)
+    best = np.clip(fits(points)[0], 0.0, 1.0)
     result: FloatArray = np.take_along_axis(best, places.reshape(x.shape), axis=1)
     return np.where(np.isfinite(x), result, np.nan)
 

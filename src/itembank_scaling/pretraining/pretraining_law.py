@@ -84,7 +84,7 @@ def _scenario_laws(
         name = LAWS.name_of(spec)
         fit: LawFit | None = joint[name] if spec.is_joint else LAWS.kernel(spec)(data, spec)
         if fit is not None:
-            fitted[name], notes[name] = fit.law, fit.notes
+            fitted[name], notes[name] = fit
     return ScenarioLaws(scores, fitted, notes)
 
 

@@ -391,14 +391,8 @@ def fewer_models(points: TrendPoints, scores: FloatArray, most: int) -> tuple[Tr
 def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: TrendSpreads) -> TrendPosterior:
     """Trends of one scenario, of the components that count."""
     one = np.array([number])
-    own = TrendScores(
-        scores.points.take(one),
-        scores.z[:, one],
-        scores.noise[:, one],
-        scores.least_noise[:, one],
-        scores.log_volume[:, one],
-        scores.floors[:, one],
-    )
+    names = ("z", "noise", "least_noise", "log_volume", "floors")
+    own = TrendScores(scores.points.take(one), *(getattr(scores, name)[:, one] for name in names))
     components = TrendComponents.of(own, spreads, parts[:, None])
     weights = softmax(components.likelihoods()[:, 0])
     least_weight = 0.01  # components (a floor, a liveliness and a noise) of less weight are left out of forecasts
@@ -479,5 +473,5 @@ def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...
         runs = data.runs
         law = FittedTrend(posterior, origin, runs.is_enough, np.empty(0))
         missed = runs.of_finals(data.scores - law.own_scores(runs.recipe_index, runs.log_flops))
-        fits.append(LawFit(replace(law, residual=root_mean_square(missed)), lacking_notes(runs)))
+        fits.append((replace(law, residual=root_mean_square(missed)), lacking_notes(runs)))
     return tuple(fits)

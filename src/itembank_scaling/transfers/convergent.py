@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 
 from itembank.bank.banks import Bank
 from itembank.calibration.calibration_specs import CalibrationSpec
-from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.checks import check_fraction
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
@@ -54,7 +54,7 @@ class ConvergentValidity(Tabular):
         Scenarios put beside those they correlate with (average linkage), for figures.
     level : float
     interval : str
-        'fisher' (Fisher's z) or 'bootstrap' (models, or groups of them, drawn anew).
+        'fisher' (Fisher's z) or 'bootstrap' (groups of models drawn anew).
     n_groups : int or None
         Groups of models that the bootstrap drew.
     message : str
@@ -109,35 +109,8 @@ class ConvergentValidity(Tabular):
         }
 
 
-Interval = Literal["auto", "fisher", "bootstrap"]
-
 MINIMUM_MODELS = 4
 """Fisher's z has no interval for fewer."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationInterval:
-    """How intervals of correlations are made.
-
-    Attributes
-    ----------
-    kind : {'auto', 'fisher', 'bootstrap'}
-        'auto' draws groups of models if groups are given, else takes Fisher's z.
-    level : float
-    n_draws : int
-        Draws of the bootstrap. Ends of a 95 % interval then vary from one seed to another by a fifteenth of a standard
-        deviation.
-    """
-
-    kind: Interval = "auto"
-    level: float = 0.95
-    n_draws: int = 2000
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_one_of("interval", self.kind, get_args(Interval))
-        check_fraction("level", self.level)
-        check_whole("n_draws of a bootstrap", self.n_draws, least=100)
 
 
 @one_blas_thread()
@@ -145,7 +118,7 @@ def convergent_validity(
     source: Bank | ResponseMatrix,
     *,
     spec: CalibrationSpec | None = None,
-    interval: CorrelationInterval | None = None,
+    level: float = 0.95,
     groups: Sequence[str] | None = None,
     compute: "TrainingCompute | None" = None,
     rng: np.random.Generator | int | None = 0,
@@ -161,9 +134,11 @@ def convergent_validity(
         Of a bank, its calibration responses.
     spec : CalibrationSpec, optional
         An item model with one dimension. By default '2pl', with the family that the responses are of.
-    interval : CorrelationInterval, optional
+    level : float
+        Of the intervals.
     groups : sequence of n_models names, optional
-        Models that are relatives: checkpoints of one run, recipes, families. They are drawn together.
+        Models that are relatives: checkpoints of one run, recipes, families. Intervals are then by drawing whole groups
+        anew, else by Fisher's z.
     compute : TrainingCompute, optional
         Adds the correlation of what is left when each ability's line in log FLOP is taken out. Anything that grows
         with compute is correlated; only the rest tells that two scenarios order models of one compute alike.
@@ -176,13 +151,14 @@ def convergent_validity(
     DataError
         With fewer than four models or two scenarios that can be fitted.
     ParameterError
-        For an item model of more dimensions, or another number of groups than models.
+        For an item model of more dimensions, another number of groups than models, or a level outside (0, 1).
 
     Examples
     --------
     >>> found = convergent_validity(load_builtin("classifiers"))  # doctest: +SKIP
     >>> found.observed.value, found.disattenuated.value  # doctest: +SKIP
     """
+    check_fraction("level", level)
     responses, chosen = responses_and_spec(source, spec)
     if responses.n_models < MINIMUM_MODELS:
         raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
@@ -202,7 +178,7 @@ def convergent_validity(
         errors,
         scenarios=tuple(fit.name for fit in fits),
         model_ids=tuple(responses.model_ids),
-        interval=interval or CorrelationInterval(),
+        level=level,
         groups=groups,
         log_flops=log_flops,
         rng=as_generator(rng),
@@ -217,7 +193,7 @@ def correlate_abilities(
     *,
     scenarios: tuple[str, ...],
     model_ids: tuple[str, ...],
-    interval: CorrelationInterval,
+    level: float,
     groups: Sequence[str] | None = None,
     log_flops: FloatArray | None = None,
     rng: np.random.Generator,
@@ -226,10 +202,11 @@ def correlate_abilities(
     n_scenarios = theta.shape[1]
     counts = kernel.pair_counts(theta)
     weights = None  # of Fisher's z; else how often each model counts in each draw
-    if interval.kind == "bootstrap" or (interval.kind == "auto" and groups is not None):
+    if groups is not None:
         index = numbered_groups(groups, np.lexsort(rounded(theta).T))  # draws do not hang on names or places
-        weights = kernel.resampling_weights(index, interval.n_draws, rng)
-    observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
+        # ends of a 95 % interval then vary from one seed to another by a fifteenth of a standard deviation
+        weights = kernel.resampling_weights(index, 2000, rng)
+    observed = _with_interval(theta, counts, weights, level, n_covariates=0)
     reliability = kernel.reliabilities(theta, standard_errors)
     factor = kernel.attenuation(reliability)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -237,7 +214,7 @@ def correlate_abilities(
     beyond = None
     if log_flops is not None:
         residuals = kernel.residuals(theta, log_flops)
-        beyond = _table(_with_interval(residuals, counts, weights, interval.level, n_covariates=1), n_scenarios)
+        beyond = _table(_with_interval(residuals, counts, weights, level, n_covariates=1), n_scenarios)
     table = _table(observed, n_scenarios)
     unusual = []
     first, second = np.triu_indices(n_scenarios, k=1)
@@ -260,9 +237,9 @@ def correlate_abilities(
         n_models_of_pair=kernel.square(counts.astype(np.float64), n_scenarios, diagonal=0.0).astype(np.int64)
         + np.diag((~np.isnan(theta)).sum(axis=0)),
         order=cluster_order(table.value),
-        level=interval.level,
-        interval="fisher" if weights is None else "bootstrap",
-        n_groups=None if weights is None or groups is None else len(set(groups)),
+        level=level,
+        interval="fisher" if groups is None else "bootstrap",
+        n_groups=None if groups is None else len(set(groups)),
         message="; ".join(unusual) if unusual else "all correlations are clearly above 0",
     )
 

@@ -1,7 +1,6 @@
 """Target curves by ability: what the items say, the line that puts it right, and what the curves turn out to be."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -36,14 +35,6 @@ class Link:
     spread: float  # Sum of their squared distances from the mean
     source_noise: float  # Mean squared standard error of the sources: it is part of the residual spread
     n_models: int
-    degrees_of_freedom: int
-
-
-class Predictive(NamedTuple):
-    """Student's t distribution of each model's target, each (n_models,), with its degrees of freedom."""
-
-    centre: FloatArray
-    scale: FloatArray
     degrees_of_freedom: int
 
 
@@ -145,8 +136,8 @@ def same_scale(source: FloatArray, target: FloatArray, source_errors: FloatArray
     )
 
 
-def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> Predictive:
-    """Distribution of the targets of new models from their sources (n_models,).
+def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Centre and scale of Student's t distribution of the targets of new models, from their sources (n_models,).
 
     ``scale^2 = s(x)^2 + s^2 (1/n + (x - mean)^2 / S) + slope^2 (SE^2 - mean SE^2 of calibration)+``: a source known
     worse than those of the past models, from fewer items, adds what it is worse by. On a common scale, where
@@ -158,13 +149,16 @@ def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> Predic
     within = np.clip(source, link.lowest, link.highest)
     change = np.exp(link.log_variance_slope * (within - link.centre))
     scale = np.sqrt(link.residual_sd**2 * (change + line_error + reach) + link.slope**2 * worse)
-    return Predictive(link.intercept + link.slope * source, scale, link.degrees_of_freedom)
+    return link.intercept + link.slope * source, scale
 
 
-def quantiles(predictive: Predictive, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def quantiles(
+    link: Link, source: FloatArray, source_errors: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Median and the ends of the central interval of each model's target, each (n_models,)."""
-    reach = t_reach(level, predictive.degrees_of_freedom) * predictive.scale
-    return predictive.centre, predictive.centre - reach, predictive.centre + reach
+    centre, scale = predict(link, source, source_errors)
+    reach = t_reach(level, link.degrees_of_freedom) * scale
+    return centre, centre - reach, centre + reach
 
 
 def item_curves(parameters: ItemParameters, theta: FloatArray, k: int) -> FloatArray:
@@ -265,7 +259,7 @@ def by_line(
         # clipped targets lie exactly there, which tells `fit_line` that they are censored
         end = float(logit(smallest[j]))
         link = fit_line(source[:, j], outcome[:, j], source_errors[:, j], bounds=(end, -end))
-        bounds = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
+        bounds = quantiles(link, asked[:, j], asked_errors[:, j], level)
         value[:, j], lower[:, j], upper[:, j] = (expit(bound) for bound in bounds)
     lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
     return WithInterval(value, lower, upper)

@@ -19,7 +19,6 @@ from itembank_scaling.transfers.curves import (
     counted_items,
     logit_curves,
     mean_curves,
-    predict,
     quantiles,
     same_scale,
 )
@@ -82,9 +81,9 @@ def by_calibrated_curve(data: TransferData) -> WithInterval:
 def by_common_scale(data: TransferData) -> WithInterval:
     """Put the source's ability into the target's curve as it is."""
     joint = data.joint
-    predictive = predict(same_scale(joint.source, joint.target, joint.source_errors), joint.asked, joint.asked_errors)
+    link = same_scale(joint.source, joint.target, joint.source_errors)
     counted = counted_items(data.part.asked, joint.columns)
-    abilities = quantiles(predictive, data.spec.level)
+    abilities = quantiles(link, joint.asked, joint.asked_errors, data.spec.level)
     value, low, high = (mean_curves(joint.parameters, theta, data.spec.k, counted) for theta in abilities)
     return WithInterval(value, np.minimum(low, high), np.maximum(low, high))
 

@@ -1,46 +1,19 @@
 """Choices of a transfer: how one set of items predicts another, and when it must not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from itembank.calibration.calibration_specs import CalibrationSpec
-from itembank.checks import check_fraction, check_whole
+from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError
-from itembank.methods import Method, MethodTable
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratedCurve:
-    """What the target's items say at the ability of the source, put right by a line over the past models.
-
-    Both sets of items are calibrated together. The line is from the logit of the predicted score to that of the actual
-    one: a weak correlation pulls predictions towards the mean, and the spread around the line makes the interval. The
-    default.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class CommonScale:
-    """Both sets of items are calibrated together, and the source's ability is put into the target's (IRSL 3.4)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRegression:
-    """No item model: a line from the logit of the source's mean score to that of the target's. What to beat."""
-
-
-TransferMethod: TypeAlias = CalibratedCurve | CommonScale | ScoreRegression
 
 _HERE = "itembank_scaling.transfers.transfer_methods"
-
-METHODS: MethodTable[TransferMethod] = MethodTable(
-    "transfer",
-    {
-        "calibrated": Method(CalibratedCurve, f"{_HERE}:by_calibrated_curve"),
-        "common-scale": Method(CommonScale, f"{_HERE}:by_common_scale"),
-        "scores": Method(ScoreRegression, f"{_HERE}:by_scores"),
-    },
-)
+METHODS: Mapping[str, str] = {
+    "calibrated": f"{_HERE}:by_calibrated_curve",
+    "common-scale": f"{_HERE}:by_common_scale",
+    "scores": f"{_HERE}:by_scores",
+}
+"""Kernels of a transfer's data, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +23,12 @@ class TransferSpec:
     Attributes
     ----------
     methods : tuple of 'calibrated', 'common-scale', 'scores'
-        The first one is the prediction; the others are shown beside it.
+        The first one is the prediction; the others are shown beside it. 'calibrated' is what the target's items say at
+        the ability of the source, put right by a line over the past models, from the logit of the predicted score to
+        that of the actual one: a weak correlation pulls predictions towards the mean, and the spread around the line
+        makes the interval. 'common-scale' puts the source's ability into the target's items as it is (IRSL 3.4); both
+        calibrate the two sets of items together. 'scores' has no item model: a line from the logit of the source's mean
+        score to that of the target's. What to beat.
     k : tuple of int
         Samples an item: 1 is the mean score, more need repeated samples.
     item_model : CalibrationSpec or None
@@ -81,7 +59,7 @@ class TransferSpec:
         if not self.methods:
             raise ParameterError("a transfer needs a method, got none. Take 'calibrated'.")
         for name in self.methods:
-            METHODS.resolve(name)
+            check_one_of("transfer method", name, METHODS)
         if len(set(self.methods)) < len(self.methods):
             raise ParameterError(f"each method of a transfer must be named once, got {', '.join(self.methods)}.")
         if not self.k or min(self.k) < 1 or list(self.k) != sorted(set(self.k)):

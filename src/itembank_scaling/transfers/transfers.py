@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.scenario_fits import fit_items, responses_and_spec
-from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
+from itembank_scaling.transfers.convergent import correlate_abilities, log_flops_of
 from itembank_scaling.transfers.correlations import WithInterval
 from itembank_scaling.transfers.curves import actual_curves
 from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
@@ -27,61 +28,6 @@ from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 Scored: TypeAlias = tuple[FloatArray, FloatArray]
 """Abilities and their standard errors, (n_models,) each."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoldTransfer:
-    """What one part of the models gave."""
-
-    sets: ItemSets
-    validity: dict[str, Any]  # A row of `Transfer.validity`
-    places: IntArray  # (n_asked,)
-    theta: FloatArray  # (n_asked,): From the source items alone
-    standard_errors: FloatArray  # (n_asked,)
-    actual: FloatArray  # (n_asked, n_k)
-    uninformed: FloatArray  # (n_asked, n_k): The mean of the past models: what is predicted without any response
-    predictions: Mapping[str, WithInterval]
-
-
-def transfer_part(
-    part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
-) -> FoldTransfer:
-    """Calibrate, check the convergent validity, and only then predict."""
-    source, (theta, standard_errors) = _scored(part, sets.source, sets.source_name, item_model)
-    target, _ = _scored(part, sets.target, sets.target_name, item_model)
-    found = correlate_abilities(
-        np.column_stack([source[0], target[0]]),
-        np.column_stack([source[1], target[1]]),
-        scenarios=(sets.source_name, sets.target_name),
-        model_ids=tuple(part.calibration.model_ids),
-        interval=CorrelationInterval(level=spec.level),
-        groups=part.calibration_groups,
-        rng=rng,
-    )
-    validity = {
-        "correlation": found.observed.value[0, 1],
-        "lower": found.observed.lower[0, 1],
-        "upper": found.observed.upper[0, 1],
-        "disattenuated": found.disattenuated.value[0, 1],
-        "source_reliability": found.reliability[0],
-        "target_reliability": found.reliability[1],
-        "n_models": found.n_models_of_pair[0, 1],
-    }
-    check_validity(validity, sets, spec)
-    actual = actual_curves(part.asked, sets.target, spec.k)
-    past = actual_curves(part.calibration, sets.target, spec.k)
-    data = TransferData(part, sets, past, spec, item_model)
-    methods = {name: METHODS.kernel(METHODS.resolve(name)) for name in spec.methods}
-    return FoldTransfer(
-        sets=sets,
-        validity=validity,
-        places=part.places,
-        theta=theta,
-        standard_errors=standard_errors,
-        actual=actual,
-        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
-        predictions={name: kernel(data) for name, kernel in methods.items()},
-    )
 
 
 def check_validity(validity: dict[str, Any], sets: ItemSets, spec: TransferSpec) -> None:
@@ -287,6 +233,53 @@ def _correlation(x: FloatArray, y: FloatArray) -> float:
     return float(np.corrcoef(x[known], y[known])[0, 1])
 
 
+def transfer_part(
+    part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
+) -> Transfer:
+    """Calibrate, check the convergent validity, and only then predict."""
+    source, (theta, standard_errors) = _scored(part, sets.source, sets.source_name, item_model)
+    target, _ = _scored(part, sets.target, sets.target_name, item_model)
+    found = correlate_abilities(
+        np.column_stack([source[0], target[0]]),
+        np.column_stack([source[1], target[1]]),
+        scenarios=(sets.source_name, sets.target_name),
+        model_ids=tuple(part.calibration.model_ids),
+        level=spec.level,
+        groups=part.calibration_groups,
+        rng=rng,
+    )
+    validity = {
+        "correlation": found.observed.value[0, 1],
+        "lower": found.observed.lower[0, 1],
+        "upper": found.observed.upper[0, 1],
+        "disattenuated": found.disattenuated.value[0, 1],
+        "source_reliability": found.reliability[0],
+        "target_reliability": found.reliability[1],
+        "n_models": found.n_models_of_pair[0, 1],
+    }
+    check_validity(validity, sets, spec)
+    actual = actual_curves(part.asked, sets.target, spec.k)
+    past = actual_curves(part.calibration, sets.target, spec.k)
+    data = TransferData(part, sets, past, spec, item_model)
+    return Transfer(
+        source=sets.source_name,
+        target=sets.target_name,
+        model_ids=tuple(part.asked.model_ids),
+        groups=None,
+        flops=None,
+        n_source_items=sets.source.size,
+        n_target_items=sets.target.size,
+        k=spec.k,
+        theta=theta,
+        standard_errors=standard_errors,
+        actual=actual,
+        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
+        predictions={name: resolve_name(METHODS[name])(data) for name in spec.methods},
+        validity=pl.DataFrame([validity]),
+        level=spec.level,
+    )
+
+
 @one_blas_thread()
 def transfer(
     responses: ResponseMatrix,
@@ -354,19 +347,27 @@ def transfer(
         parts = named_part(responses, calibration, groups)
     else:
         parts = folds(responses, groups, spec.n_folds, rng)
-    results: list[FoldTransfer] = []
+    results: list[Transfer] = []
+    places: list[IntArray] = []
     with warned_once() as told:
         for part in parts:
             progress(f"part {len(results) + 1}", 0.0)
             sets = item_sets(part.calibration, source, target, spec.easy_fraction)
             check_answers(part, sets)
             results.append(transfer_part(part, sets, spec, item_model, rng))
+            places.append(part.places)
     progress("done", 1.0)
-    packed = _packed(responses, results, spec, groups, compute)
+    asked = np.concatenate(places)
+    packed = _together(results, asked)
     if packed.correlation < spec.warn_below:
         told.append(weak_validity(packed, spec.warn_below))
         warn(told[-1], DataWarning)
-    return replace(packed, notes=tuple(told))
+    return replace(
+        packed,
+        groups=None if groups is None else tuple(str(groups[row]) for row in np.sort(asked).tolist()),
+        flops=None if compute is None else 10.0 ** log_flops_of(compute, packed.model_ids),
+        notes=tuple(told),
+    )
 
 
 def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:
@@ -398,40 +399,25 @@ def weak_validity(found: Transfer, warn_below: float) -> str:
     )
 
 
-def _packed(
-    responses: ResponseMatrix,
-    results: list[FoldTransfer],
-    spec: TransferSpec,
-    groups: Sequence[str] | None,
-    compute: TrainingCompute | None,
-) -> Transfer:
-    places = np.concatenate([fold.places for fold in results])
-    order = np.argsort(places)  # the models that were asked, in the order of the responses
+def _together(parts: Sequence[Transfer], places: IntArray) -> Transfer:
+    """Put the transfers of parts of the models together, by their places, (n_models,), in the responses."""
+    order = np.argsort(places)
 
-    def joined(parts: Iterable[FloatArray]) -> FloatArray:
-        return np.concatenate(list(parts))[order]
+    def joined(arrays: Iterable[FloatArray]) -> FloatArray:
+        return np.concatenate(list(arrays))[order]
 
     def prediction(method: str) -> WithInterval:
         ends = ("value", "lower", "upper")
-        return WithInterval(*(joined(getattr(fold.predictions[method], end) for fold in results) for end in ends))
+        return WithInterval(*(joined(getattr(one.predictions[method], end) for one in parts) for end in ends))
 
-    rows = places[order].tolist()
-    ids = [responses.model_ids[row] for row in rows]
-    first = results[0].sets
-    return Transfer(
-        source=first.source_name,
-        target=first.target_name,
-        model_ids=tuple(ids),
-        groups=None if groups is None else tuple(str(groups[row]) for row in rows),
-        flops=None if compute is None else 10.0 ** log_flops_of(compute, ids),
-        n_source_items=first.source.size,
-        n_target_items=first.target.size,
-        k=spec.k,
-        theta=joined(fold.theta for fold in results),
-        standard_errors=joined(fold.standard_errors for fold in results),
-        actual=joined(fold.actual for fold in results),
-        uninformed=joined(fold.uninformed for fold in results),
-        predictions={method: prediction(method) for method in spec.methods},
-        validity=pl.DataFrame([fold.validity for fold in results]),
-        level=spec.level,
+    ids = [name for one in parts for name in one.model_ids]
+    return replace(
+        parts[0],
+        model_ids=tuple(ids[place] for place in order.tolist()),
+        predictions={method: prediction(method) for method in parts[0].predictions},
+        validity=pl.concat([one.validity for one in parts]),
+        theta=joined(one.theta for one in parts),
+        standard_errors=joined(one.standard_errors for one in parts),
+        actual=joined(one.actual for one in parts),
+        uninformed=joined(one.uninformed for one in parts),
     )

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.errors import ParameterError, remedy, shown
 from itembank.numerics.arrays import FloatArray
@@ -32,7 +33,7 @@ from itembank.pages.grammar import (
 from itembank.pages.theme import count, percent, points, shortened
 from itembank_scaling.pages.transfer_charts import correlations
 from itembank_studies.papers.dimensions import Dimensionality
-from itembank_studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
+from itembank_studies.papers.item_predictions import ItemPredictions
 from itembank_studies.papers.scenario_homogeneity import Homogeneity
 from itembank_studies.papers.selection_weights import SelectionWeights
 from itembank_studies.papers.task_overview import TaskOverview
@@ -194,21 +195,22 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
     ParameterError
         For a scenario that is not there, or too many.
     """
-    known = [one.scenario for one in found.scenarios]
+    known = found.table["scenario"].to_list()
     most_panels = 16
     if any(name not in known for name in scenarios) or len(scenarios) > most_panels:
         raise ParameterError(
             f"a figure of predictions takes at most {most_panels} of the scenarios {shown(known)}, got "
             f"{shown(list(scenarios))}."
         )
-    drawn = [found.scenarios[known.index(name)] for name in scenarios] or list(found.scenarios)[:most_panels]
-    titles = [f"{shortened(one.scenario, 24)}, r = {one.association.correlation:.2f}" for one in drawn]
+    drawn = list(scenarios) or known[:most_panels]
+    rows_of = [found.table.row(known.index(name), named=True) for name in drawn]
+    titles = [f"{shortened(row['scenario'], 24)}, r = {row['correlation']:.2f}" for row in rows_of]
     # panels share one table: what only cells or only bins have is unknown (None) in the other
     rows = [
         {"panel": titles[k], "place": k, **dict(zip(part, values, strict=True)), "is_bin": is_bin}
-        for is_bin, make in enumerate((_cells, _means))
+        for is_bin in (0, 1)
         for k, one in enumerate(drawn)
-        for part in (make(one),)
+        for part in (_means(found.bins.filter(scenario=one)) if is_bin else _cells(found.cells[one]),)
         for values in zip(*(column.tolist() for column in part.values()), strict=True)
     ]
     names = ("panel", "place", "x", "x_end", "y", "y_end", "n", "low", "high", "is_bin")
@@ -225,12 +227,16 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
         marks("rule", x, span(y), where=of_bins, color="@other"),
         marks("point", x, y, where=of_bins, color="@other", opacity=1),
     ]
-    correlations = sorted(one.association.correlation for one in drawn)
-    sizes = [one.predicted.size for one in drawn]
-    error = points(float(np.average([one.bins.calibration_error for one in drawn], weights=sizes)))
+    correlations = sorted(row["correlation"] for row in rows_of)
+    sizes = [row["n_cells"] for row in rows_of]
+    error = points(float(np.average([row["calibration_error"] for row in rows_of], weights=sizes)))
     text = f"{correlations[0]:.2f}" + (f" to {correlations[-1]:.2f}" if len(drawn) > 1 else "")
     words = f"Predicted responses correlate {text} with those of unseen models; mean responses are {error} off"
-    background = "how many responses lie there" if any(map(_is_graded, drawn)) else "how many have this prediction"
+    background = (
+        "how many responses lie there"
+        if any(_is_graded(found.cells[one]) for one in drawn)
+        else "how many have this prediction"
+    )
     return Chart(
         words,
         panels("panel", "place", *parts, most=min(3, len(drawn))),
@@ -241,29 +247,31 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
     )
 
 
-def _is_graded(one: ScenarioPredictions) -> bool:
+def _is_graded(cells: pl.DataFrame) -> bool:
     """Whether responses are more than right and wrong."""
-    return bool(np.any((one.observed > 0.0) & (one.observed < 1.0)))
+    return bool(((cells["observed"] > 0.0) & (cells["observed"] < 1.0)).any())
 
 
-def _cells(one: ScenarioPredictions) -> dict[str, FloatArray]:
+def _cells(cells: pl.DataFrame) -> dict[str, FloatArray]:
     """Count responses in the squares of a panel; right and wrong ones by prediction alone."""
     edges = np.linspace(0.0, 1.0, 31)  # thirty squares along each axis
     tallest = 0.22  # share of a panel's height that the tallest bar of a histogram takes
-    if not _is_graded(one):
-        counts = np.histogram(one.predicted, edges)[0]
+    predicted, observed = (cells[name].to_numpy() for name in ("predicted", "observed"))
+    if not _is_graded(cells):
+        counts = np.histogram(predicted, edges)[0]
         (held,) = np.nonzero(counts)
         heights = tallest * counts[held] / counts.max()
         return {"x": edges[held], "x_end": edges[held + 1], "y": 0.0 * heights, "y_end": heights, "n": counts[held]}
-    counts = np.histogram2d(one.predicted, one.observed, bins=(edges, edges))[0]
+    counts = np.histogram2d(predicted, observed, bins=(edges, edges))[0]
     i, j = np.nonzero(counts)
     return {"x": edges[i], "x_end": edges[i + 1], "y": edges[j], "y_end": edges[j + 1], "n": counts[i, j]}
 
 
-def _means(one: ScenarioPredictions) -> dict[str, FloatArray]:
-    doubt = 2.0 * np.nan_to_num(one.bins.standard_error)
-    low, high = (np.clip(one.bins.observed + side * doubt, 0.0, 1.0) for side in (-1.0, 1.0))
-    return {"x": one.bins.predicted, "y": one.bins.observed, "low": low, "high": high}
+def _means(bins: pl.DataFrame) -> dict[str, FloatArray]:
+    predicted, observed = (bins[name].to_numpy() for name in ("predicted", "observed"))
+    doubt = 2.0 * np.nan_to_num(bins["standard_error"].to_numpy())
+    low, high = (np.clip(observed + side * doubt, 0.0, 1.0) for side in (-1.0, 1.0))
+    return {"x": predicted, "y": observed, "low": low, "high": high}
 
 
 def selection_weights_chart(found: SelectionWeights) -> Chart:
@@ -272,29 +280,35 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
     tinyBenchmarks Figures 9 and 10. The grey bar of a subscenario is the weight that all its items have in the overall
     score. Of more than 60, those are drawn that a selection weighs most unlike that.
     """
-    names = [one.name for one in found.selections]
+    names = found.selections["selection"].to_list()
     if len(names) > MOST_COLOURS:
         raise ParameterError(f"a figure of weights takes at most {MOST_COLOURS} selections, got {len(names)}.")
     items = Data(
         "weights",
         {
-            "selection": [one.name for one in found.selections for _ in one.weights],
-            "rank": np.concatenate([np.arange(1, one.n_items + 1) for one in found.selections]),
-            "weight": np.concatenate([one.weights for one in found.selections]),
+            "selection": [name for name in names for _ in found.weights[name]],
+            "rank": np.concatenate([np.arange(1, found.weights[name].size + 1) for name in names]),
+            "weight": np.concatenate([found.weights[name] for name in names]),
         },
     )
-    means = [float(one.weights.sum()) / one.n_items for one in found.selections]
-    finest = list(found.finest)
-    off = np.max([np.abs(one.part_weights - found.score_weights)[finest] for one in found.selections], axis=0)
-    drawn = sorted(finest[k] for k in np.argsort(-rounded(off), kind="stable")[:MOST_PARTS])
+    means = [float(found.weights[name].sum()) / found.weights[name].size for name in names]
+    finest = found.finest.partition_by("selection", maintain_order=True)
+    off = np.max([(one["weight"] - one["weight_in_score"]).abs().to_numpy() for one in finest], axis=0)
+    drawn = np.sort(np.argsort(-rounded(off), kind="stable")[:MOST_PARTS])
+    shown_parts = finest[0][drawn]
+    is_only_one = found.table["scenario"].n_unique() == 2  # and the overall score
     parts = Data(
         "parts",
         {
-            "selection": [one.name for one in found.selections for _ in drawn],
-            "part": [shortened(_part_name(found, place), 40) for place in drawn] * len(names),
-            "place": list(range(len(drawn))) * len(names),
-            "weight": np.concatenate([one.part_weights[drawn] for one in found.selections]),
-            "in_score": np.tile(found.score_weights[drawn], len(names)),
+            "selection": [name for name in names for _ in drawn],
+            "part": [
+                shortened(_part_name(*one, is_only_one=is_only_one), 40)
+                for one in shown_parts.select("scenario", "subscenario").rows()
+            ]
+            * len(names),
+            "place": list(range(drawn.size)) * len(names),
+            "weight": np.concatenate([one["weight"].to_numpy()[drawn] for one in finest]),
+            "in_score": np.tile(shown_parts["weight_in_score"].to_numpy(), len(names)),
         },
     )
     color = shade("selection", names, labelLimit=260, columns=3, symbolType="circle")
@@ -307,12 +321,13 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
         marks("bar", of(weight, "in_score"), part, where=first, color="@soft", opacity=0.55),
         marks("point", weight, part, color=color, opacity=1, size=45),
     )
-    told, *others = found.selections
+    told, *others = found.selections.iter_rows(named=True)
     words = (
-        f"Weights make {told.name}'s {told.n_items} items worth {told.effective_items:.0f} of equal weight"
-        + "".join(f", {one.name}'s {one.n_items} worth {one.effective_items:.0f}" for one in others)
+        f"Weights make {told['selection']}'s {told['n_items']} items worth "
+        f"{told['effective_items']:.0f} of equal weight"
+        + "".join(f", {one['selection']}'s {one['n_items']} worth {one['effective_items']:.0f}" for one in others)
     )
-    left = len(finest) - len(drawn)
+    left = off.size - drawn.size
     height, title = 17 * len(drawn), "Weight of their scenario or subscenario"
     return Chart(
         words,
@@ -328,10 +343,8 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
     )
 
 
-def _part_name(found: SelectionWeights, place: int) -> str:
+def _part_name(scenario: str, subscenario: str | None, *, is_only_one: bool) -> str:
     """Name of a part: with its scenario where the bank has several."""
-    scenario, subscenario = found.scenarios[place], found.subscenarios[place]
-    is_only_one = len({*found.scenarios[1:]}) == 1
     return subscenario if subscenario and is_only_one else f"{scenario}, {subscenario}" if subscenario else scenario
 
 

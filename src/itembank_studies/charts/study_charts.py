@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -23,16 +23,6 @@ SCALED = {"mae": 100.0, "mae_se": 100.0, "bias": 100.0, "p95": 100.0, "worst": 1
 
 
 @dataclass(frozen=True, slots=True)
-class BestMethod:
-    """Which method erred least on one split at one size, model by model."""
-
-    split: str
-    method: str
-    coverage: float  # Share of its intervals that held the truth; NaN without intervals
-    n_models: int
-
-
-@dataclass(frozen=True, slots=True)
 class StudyNumbers:
     """A study's tables for one target."""
 
@@ -45,7 +35,7 @@ class StudyNumbers:
     unit: str  # Of sizes: 'items', or a cost
 
     @classmethod
-    def of(cls, result: StudyResult, target: str) -> "StudyNumbers":
+    def create(cls, result: StudyResult, target: str) -> "StudyNumbers":
         """Take one target of a study."""
         summary = result.summary.filter(target=target).with_columns(
             method=METHOD, **{name: scale * pl.col(name) for name, scale in SCALED.items()}
@@ -99,22 +89,18 @@ class StudyNumbers:
         }
         return Data("methods", columns)
 
-    def best(self, split: str) -> BestMethod | None:
-        """Return the best method of a split at the size that counts; None where nothing was estimated."""
-        part = self.estimates.filter(split=split, budget=self.size)
-        by_model = (
-            part.with_columns(error=100.0 * (pl.col("estimate") - pl.col("truth")).abs())
-            .filter(pl.col("error").is_not_nan())
-            .group_by("method", "model_id", maintain_order=True)
-            .agg(pl.col("error").mean())
-            .pivot(on="method", index="model_id", values="error")
-        )
-        errors = {name: by_model[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in by_model.columns[1:]}
-        if not errors:
-            return None
-        first = min(errors, key=lambda name: float(np.nanmean(errors[name])))
-        (coverage,) = self.summary.filter(split=split, budget=self.size, method=first)["coverage"]
-        return BestMethod(split, first, float(coverage), int(np.isfinite(errors[first]).sum()))
+    def of(self, split: str, method: str) -> pl.DataFrame:
+        """Return the summary of a method on a split, by size."""
+        return self.summary.filter(split=split, method=method).sort("budget")
+
+    def best(self, split: str) -> str | None:
+        """Return the method that erred least on a split at the size that counts, model by model; None without any."""
+        error = 100.0 * (pl.col("estimate") - pl.col("truth")).abs()
+        means = self.estimates.filter(split=split, budget=self.size).with_columns(error=error)
+        means = means.filter(pl.col("error").is_not_nan())
+        for by in (("method", "model_id"), ("method",)):
+            means = means.group_by(by, maintain_order=True).agg(pl.col("error").mean())
+        return means.sort("error", maintain_order=True)["method"][0] if means.height else None
 
 
 def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str, ...]:
@@ -128,6 +114,8 @@ def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str
 
 
 KINDS = ("error", "rank", "coverage", "width", "spread")
+Best: TypeAlias = Sequence[tuple[str, str]]
+"""Splits, and which method erred least on each at one size."""
 MOST_SPREAD = 400
 """Models of a split whose errors are drawn."""
 
@@ -201,32 +189,32 @@ def _curves(numbers: StudyNumbers, y: Spec, height: int, bars: str = "", *under:
     return spec, grey_note(len(numbers.coloured), len(numbers.methods))
 
 
-def error_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
+def error_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
     """Draw errors against the number of items."""
     scale, cut = errors_up_to(data)
     spec, grey = _curves(numbers, number("error", "Mean error (points)", scale=scale), 280, "error")
-    first = best[0]
-    own = numbers.summary.filter(split=first.split, method=first.method).sort("budget")
+    split, method = best[0]
+    own = numbers.of(split, method)
     errors, sizes = own["mae"].to_list(), own["budget"].to_list()
     steps = ", ".join(
         f"{error:.2f} with {size_words(numbers, size)}" for error, size in zip(errors, sizes, strict=True)
     )
     title = (
-        f"From {sizes[0]:g} to {size_words(numbers, sizes[-1])}, the error of {first.method} goes from "
-        f"{errors[0]:.1f} to {errors[-1]:.1f} points on split {first.split}"
+        f"From {sizes[0]:g} to {size_words(numbers, sizes[-1])}, the error of {method} goes from "
+        f"{errors[0]:.1f} to {errors[-1]:.1f} points on split {split}"
         if len(sizes) > 1
-        else f"{first.method} errs by {errors[0]:.1f} points with {size_words(numbers, sizes[0])}"
+        else f"{method} errs by {errors[0]:.1f} points with {size_words(numbers, sizes[0])}"
     )
     return Chart(
         title,
         spec,
         (data,),
-        f"Mean error of {first.method} on {first.split}, in points: {steps}.",
+        f"Mean error of {method} on {split}, in points: {steps}.",
         note=f"Bars are ± one standard error over repeats.{grey}{cut}",
     )
 
 
-def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
+def coverage_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
     """Draw the share of intervals that cover the true score against the level they claim."""
     known = numbers.summary["coverage"].to_numpy()
     lowest = min(float(np.nanmin(known)), numbers.level)
@@ -234,8 +222,9 @@ def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]
     y = number("coverage", "Intervals that cover the true score (%)", ".0%", domain=[floor, 1.0], zero=False)
     spec, grey = _curves(numbers, y, 230, "coverage", ruled("y", numbers.level))
     level = level_words(numbers.level)
+    covered = [(*one, float(numbers.of(*one).filter(budget=numbers.size)["coverage"][0])) for one in best]
     words = "; ".join(
-        f"{one.method} on split {one.split}: {percent(one.coverage)}" for one in best if np.isfinite(one.coverage)
+        f"{method} on split {split}: {percent(share)}" for split, method, share in covered if np.isfinite(share)
     )
     return Chart(
         f"{level} intervals cover {share_interval_words(np.nanmin(known), np.nanmax(known))} of the true scores",
@@ -246,30 +235,30 @@ def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]
     )
 
 
-def width_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
+def width_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
     """Draw half the width of the intervals."""
     spec, grey = _curves(numbers, number("half_width", "Half-width (points)", zero=True), 230)
-    first = best[0]
-    own = numbers.summary.filter(split=first.split, method=first.method).sort("budget")
+    split, method = best[0]
+    own = numbers.of(split, method)
     words = ", ".join(
         f"{width:.1f} with {size_words(numbers, size)}" for width, size in own.select("half_width", "budget").rows()
     )
     at_size = float(own.filter(budget=numbers.size)["half_width"][0])
     return Chart(
-        f"Intervals of {first.method} are ± {at_size:.1f} points with {size_words(numbers, numbers.size)}",
+        f"Intervals of {method} are ± {at_size:.1f} points with {size_words(numbers, numbers.size)}",
         spec,
         (data,),
-        f"Median half-width of intervals of {first.method} on {first.split}, in points: {words}.",
+        f"Median half-width of intervals of {method} on {split}, in points: {words}.",
         note=f"The median over models.{grey}",
     )
 
 
-def ranks_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
+def ranks_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
     """Draw how well the order of models is kept."""
     spec, grey = _curves(numbers, number("spearman", "Rank correlation", ".2f", zero=False), 210)
-    first = best[0]
-    own = numbers.summary.filter(split=first.split, method=first.method, budget=numbers.size)
-    words = f"{first.method} on {first.split} with {size_words(numbers, numbers.size)}: {own['spearman'][0]:.3f}"
+    split, method = best[0]
+    own = numbers.of(split, method).filter(budget=numbers.size)
+    words = f"{method} on {split} with {size_words(numbers, numbers.size)}: {own['spearman'][0]:.3f}"
     return Chart(
         "Rank correlation of estimated and true scores (1: the same order)",
         spec,
@@ -279,9 +268,11 @@ def ranks_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
     )
 
 
-def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
+def spread_chart(numbers: StudyNumbers, best: Best) -> Chart:
     """Draw the error of every model against its score, by the best method of each split."""
-    frame = pl.concat([_spread(numbers, place, one) for place, one in enumerate(best)])
+    every = [_spread(numbers, *one) for one in best]
+    drawn = [np.linspace(0, one.height - 1, min(MOST_SPREAD, one.height)).round().astype(int) for one in every]
+    frame = pl.concat([one[np.unique(rows).tolist()] for one, rows in zip(every, drawn, strict=True)])
     data = Data("model-errors", {name: frame[name].to_list() for name in frame.columns})
     tip = tips(
         model_id="Model",
@@ -307,7 +298,7 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
         Column("high", "5 % above", "number"),
     )
     cut = f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score."
-    is_cut = frame.height < sum(one.n_models for one in best)
+    is_cut = frame.height < sum(one.height for one in every)
     return Chart(
         f"Errors of single models with {size_words(numbers, numbers.size)}, by the best method of each split",
         _by_split(numbers, parts, height=240),
@@ -319,10 +310,10 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
     )
 
 
-def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame:
+def _spread(numbers: StudyNumbers, split: str, method: str) -> pl.DataFrame:
     """Return the mean error of models by one method with its 5th and 95th percentile, by their true score."""
-    chosen = numbers.estimates.filter(split=best.split, budget=numbers.size, method=best.method)
-    by_model = (
+    chosen = numbers.estimates.filter(split=split, budget=numbers.size, method=method)
+    by_model: pl.DataFrame = (
         chosen.with_columns(error=100.0 * (pl.col("estimate") - pl.col("truth")))
         .filter(pl.col("error").is_not_nan())
         .group_by("model_id", maintain_order=True)
@@ -334,9 +325,8 @@ def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame
         )
         .sort("truth")
     )
-    rows = np.unique(np.linspace(0, by_model.height - 1, min(MOST_SPREAD, by_model.height)).round().astype(int))
-    drawn: pl.DataFrame = by_model[rows.tolist()]
-    return drawn.with_columns(split=pl.lit(best.split), split_place=pl.lit(place), method=pl.lit(best.method))
+    place = numbers.splits.index(split)
+    return by_model.with_columns(split=pl.lit(split), split_place=pl.lit(place), method=pl.lit(method))
 
 
 def study_chart(result: StudyResult, kind: str, *, target: str = OVERALL, size: float | None = None) -> Chart:
@@ -373,10 +363,10 @@ def charts_of_study(result: StudyResult) -> tuple[Chart, ...]:
 
 def _draw(result: StudyResult, kinds: Sequence[str], target: str, size: float | None) -> tuple[Chart, ...]:
     """Draw charts that share their data."""
-    numbers = StudyNumbers.of(result, target)
+    numbers = StudyNumbers.create(result, target)
     if size is not None:
         numbers = replace(numbers, size=size)
-    best = [one for one in map(numbers.best, numbers.splits) if one is not None]
+    best = [(split, method) for split in numbers.splits if (method := numbers.best(split)) is not None]
     if not best:
         raise ParameterError(f"a figure of a study needs estimates of {target!r}; every one of them failed.")
     data = numbers.data()

@@ -128,7 +128,7 @@ def predictions_command(
     with working("study") as report:
         found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
         _draw("item_predictions_chart", found, figure, scenarios=scenarios)
-    about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bin_rows()}
+    about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bins.to_dicts()}
     if out.is_json:
         print_object({**about, **parts}, "predictions")
         return

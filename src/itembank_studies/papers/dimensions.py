@@ -1,7 +1,7 @@
 """The verb `dimensionality`: how many abilities responses tell of, seen in three ways (WILD Figures 5 and 8)."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,6 @@ from itembank.calibration.dimensions import (
     MINIMUM_TO_CHOOSE,
     TOLERANCE,
     HeldOut,
-    ParallelAnalysis,
     feasible,
     fit_candidate,
     hidden_errors,
@@ -144,16 +143,8 @@ N_SHOWN = (16, 64, 256)
 """By factors of four up to half of the items: a short test can make use of fewer abilities than a long one."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutErrors:
-    """Errors of each candidate on every model, from fits without that model."""
-
-    candidates: tuple[int, ...]
-    n_shown: tuple[int, ...]
-    # (n_sizes, n_candidates, n_models): Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no
-    # hidden response.
-    errors: FloatArray
-    log_likelihoods: FloatArray  # (n_sizes, n_candidates, n_models)
+HeldOutErrors: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], FloatArray, FloatArray]
+"""Candidates, n_shown, and the errors and log-likelihoods of each model, (n_sizes, n_candidates, n_models) each."""
 
 
 @one_blas_thread()
@@ -225,10 +216,39 @@ def dimensionality(
     # their 95th percentile is known to 0.3 standard deviations of an eigenvalue; that of 20 to 0.4, of 200 to 0.15
     parallel = parallel_analysis(values, rng, n_shuffles=50)
     used, _ = thinned(responses)
-    held_out = None
+    none: FloatArray = np.empty((0, 0))
+    tried: HeldOutErrors = (), (), none, none
+    n_dims = None
+    errors, error_spread, log_likelihoods, likelihood_spread, relative, relative_spread = (none,) * 6
     if responses.n_models >= MINIMUM_TO_CHOOSE:
-        held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
-    return _result(responses, parallel, held_out, n_items_used=used.n_items, by=by)
+        tried = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+        of_models = tried[2]
+        errors, error_spread = _mean_and_error(of_models)
+        ratio = errors / errors[:, :1]
+        # the error of a ratio r of means by linearisation: that of the mean of e - r e_1, over the mean of e_1
+        _, ratio_spread = _mean_and_error(of_models - ratio[:, :, None] * of_models[:, :1])
+        relative, relative_spread = ratio - 1.0, ratio_spread / errors[:, :1]
+        log_likelihoods, likelihood_spread = _mean_and_error(tried[3])
+        n_dims = tried[0][int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+    return Dimensionality(
+        parallel.eigenvalues,
+        parallel.eigenvalues / parallel.eigenvalues.sum(),
+        parallel.thresholds,
+        parallel.n_dims,
+        *tried[:2],
+        errors,
+        error_spread,
+        log_likelihoods,
+        likelihood_spread,
+        relative,
+        relative_spread,
+        n_dims=n_dims,
+        n_models=responses.n_models,
+        n_items=responses.n_items,
+        n_items_used=used.n_items,
+        share_missing=1.0 - float(responses.observed.mean()),
+        by=by,
+    )
 
 
 def held_out_errors(
@@ -240,7 +260,10 @@ def held_out_errors(
     rng: np.random.Generator,
     progress: ProgressCallback = silent,
 ) -> HeldOutErrors:
-    """Fit every candidate without each fifth of the models, and predict these from some of their items."""
+    """Fit every candidate without each fifth of the models, and predict these from some of their items.
+
+    An error is the mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no hidden response.
+    """
     # a fit to compare predictions need not be as exact as one to keep
     spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
     by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
@@ -262,7 +285,7 @@ def held_out_errors(
                 hidden = hidden_errors(part, fitted, is_shown)
                 errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
                 log_likelihoods[j, k, split.test] = hidden.log_likelihoods
-    return HeldOutErrors(tried, sizes, errors, log_likelihoods)
+    return tried, sizes, errors, log_likelihoods
 
 
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
@@ -272,46 +295,6 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     keys = np.where(may_be, rng.random(may_be.shape), np.inf)
     rank = np.argsort(np.argsort(keys, axis=1), axis=1)
     return may_be & (rank < size)
-
-
-def _result(
-    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int, by: str
-) -> Dimensionality:
-    """Average over models."""
-    none: FloatArray = np.empty((0, 0))
-    candidates: tuple[int, ...] = ()
-    n_shown: tuple[int, ...] = ()
-    n_dims = None
-    errors, error_spread, log_likelihoods, likelihood_spread, relative, relative_spread = (none,) * 6
-    if held_out is not None:
-        candidates, n_shown = held_out.candidates, held_out.n_shown
-        errors, error_spread = _mean_and_error(held_out.errors)
-        log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
-        ratio = errors / errors[:, :1]
-        # the error of a ratio r of means by linearisation: that of the mean of e - r e_1, over the mean of e_1
-        _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
-        relative, relative_spread = ratio - 1.0, ratio_spread / errors[:, :1]
-        n_dims = candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
-    return Dimensionality(
-        eigenvalues=parallel.eigenvalues,
-        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
-        thresholds=parallel.thresholds,
-        n_dims_parallel=parallel.n_dims,
-        candidates=candidates,
-        n_shown=n_shown,
-        errors=errors,
-        error_standard_errors=error_spread,
-        log_likelihoods=log_likelihoods,
-        log_likelihood_standard_errors=likelihood_spread,
-        relative_errors=relative,
-        relative_standard_errors=relative_spread,
-        n_dims=n_dims,
-        n_models=responses.n_models,
-        n_items=responses.n_items,
-        n_items_used=n_items_used,
-        share_missing=1.0 - float(responses.observed.mean()),
-        by=by,
-    )
 
 
 def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
 from itembank.auditing.past_fit import why_not_examined
 from itembank.bank.arguments import GivenBank, as_bank
@@ -30,34 +30,26 @@ CHANCE = float(np.sqrt(2.0 / np.pi))
 """Mean absolute value of a standard normal variable."""
 
 
-class Bins(NamedTuple):
-    """Responses by predicted value, bins without any left out; each (n_bins,).
+def calibration_error(bins: pl.DataFrame) -> float:
+    """Mean distance of observed from predicted means over cells (ECE)."""
+    away = (bins["observed"] - bins["predicted"]).abs()
+    return float(np.average(away, weights=bins["n_cells"]))
 
-    `standard_error` is that of observed less predicted, over models as clusters; NaN where one model has them all.
-    """
 
-    n_cells: IntArray
-    predicted: FloatArray
-    observed: FloatArray
-    standard_error: FloatArray
-
-    @property
-    def calibration_error(self) -> float:
-        """Mean distance of observed from predicted means over cells (ECE)."""
-        return float(np.average(np.abs(self.observed - self.predicted), weights=self.n_cells))
-
-    @property
-    def by_chance(self) -> float:
-        """`calibration_error` that the standard errors alone would lead to, if every prediction were right."""
-        return float(np.average(CHANCE * np.nan_to_num(self.standard_error), weights=self.n_cells))
+def by_chance(bins: pl.DataFrame) -> float:
+    """`calibration_error` that the standard errors alone would lead to, if every prediction were right."""
+    return float(np.average(CHANCE * np.nan_to_num(bins["standard_error"]), weights=bins["n_cells"]))
 
 
 def binned(
     predicted: FloatArray,  # (n_cells,): In [0, 1]
     observed: FloatArray,  # (n_cells,)
     model: IntArray,  # (n_cells,): Number of the model of each cell, from 0
-) -> Bins:
+) -> pl.DataFrame:
     """Average predictions and responses by predicted value.
+
+    Returns one row a bin, those without any left out: `n_cells`, means `predicted` and `observed`, and the
+    `standard_error` of observed less predicted, over models as clusters; NaN where one model has them all.
 
     The standard error of a mean difference r, of models m with n_m cells and sums s_m of differences, is that of a
     ratio: ``sqrt(M / (M - 1) sum_m (s_m - n_m r)^2) / n`` (Cochran 1977, eq. 2.39).
@@ -75,24 +67,20 @@ def binned(
     spread = np.sum((differences - n * mean[:, None]) ** 2, axis=1)
     present = np.sum(n > 0.0, axis=1)
     factor = np.divide(present, present - 1.0, out=np.full(present.shape, np.nan), where=present > 1)
-    return Bins(
-        total.astype(np.int64), expected.sum(axis=1) / total, seen.sum(axis=1) / total, np.sqrt(factor * spread) / total
+    return pl.DataFrame(
+        {
+            "n_cells": total.astype(np.int64),
+            "predicted": expected.sum(axis=1) / total,
+            "observed": seen.sum(axis=1) / total,
+            "standard_error": np.sqrt(factor * spread) / total,
+        }
     )
 
 
-class Association(NamedTuple):
-    """Pearson's correlation of responses with predictions, and the slope of responses on predictions.
-
-    `standard_error` is that of the correlation, by leaving out one model at a time.
-    """
-
-    correlation: float
-    standard_error: float
-    slope: float
-
-
-def association(predicted: FloatArray, observed: FloatArray, model: IntArray) -> Association:
+def association(predicted: FloatArray, observed: FloatArray, model: IntArray) -> tuple[float, float, float]:
     """Correlate responses with predictions over cells; arguments as of `binned`.
+
+    Returns Pearson's correlation, its standard error, and the slope of responses on predictions.
 
     The standard error is the jackknife's over the M models, ``sqrt((M - 1) / M sum_m (r_(m) - mean)^2)`` with r_(m) the
     correlation without model m (Efron and Tibshirani 1993, eq. 11.5): a model's cells share its ability and err
@@ -109,7 +97,7 @@ def association(predicted: FloatArray, observed: FloatArray, model: IntArray) ->
     error = float(np.sqrt((n_models - 1) / n_models * spread)) if n_models > 2 else float("nan")
     variance, covariance = total[3] - total[1] ** 2 / total[0], total[5] - total[1] * total[2] / total[0]
     slope = float(covariance / variance) if variance > 0.0 else float("nan")
-    return Association(float(_correlation(total[:, None])[0]), error, slope)
+    return float(_correlation(total[:, None])[0]), error, slope
 
 
 def _correlation(sums: FloatArray) -> FloatArray:
@@ -122,89 +110,8 @@ def _correlation(sums: FloatArray) -> FloatArray:
     return result
 
 
-class Cells(NamedTuple):
-    """Responses with what was predicted of them; each (n_cells,).
-
-    `item_mean` is the mean response of other models to the item; `model` and `item` are rows and columns.
-    """
-
-    predicted: FloatArray
-    observed: FloatArray
-    item_mean: FloatArray
-    model: IntArray
-    item: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioPredictions:
-    """Predictions of the responses to one scenario's items.
-
-    Attributes
-    ----------
-    scenario : str
-    predicted, observed : (n_cells,)
-        What the item model gives the response, and the response as the item model takes it.
-    n_models, n_items : int
-    association : Association
-        Correlation of observed with predicted, its standard error over models, and the slope.
-    item_means : Association
-        The same of the item's mean response over other models, which knows nothing of the model.
-    bins : Bins
-        Observed means by predicted value.
-    """
-
-    scenario: str
-    predicted: FloatArray
-    observed: FloatArray
-    n_models: int
-    n_items: int
-    association: Association
-    item_means: Association
-    bins: Bins
-
-    @classmethod
-    def of(cls, scenario: str, cells: Cells) -> Self:
-        """Summarise the cells of a scenario."""
-        return cls(
-            scenario,
-            cells.predicted,
-            cells.observed,
-            np.unique(cells.model).size,
-            np.unique(cells.item).size,
-            association(cells.predicted, cells.observed, cells.model),
-            association(cells.item_mean, cells.observed, cells.model),
-            binned(cells.predicted, cells.observed, cells.model),
-        )
-
-    @property
-    def root_mean_square(self) -> float:
-        """Root mean square difference of observed from predicted."""
-        return float(np.sqrt(np.mean((self.observed - self.predicted) ** 2)))
-
-    def row(self) -> dict[str, Any]:
-        """One record of plain numbers."""
-        return {
-            "scenario": self.scenario,
-            "n_models": self.n_models,
-            "n_items": self.n_items,
-            "n_cells": self.predicted.size,
-            "correlation": self.association.correlation,
-            "standard_error": self.association.standard_error,
-            "by_item_means": self.item_means.correlation,
-            "slope": self.association.slope,
-            "bias": float(np.mean(self.predicted - self.observed)),
-            "root_mean_square": self.root_mean_square,
-            "calibration_error": self.bins.calibration_error,
-            "by_chance": self.bins.by_chance,
-        }
-
-    def bin_rows(self) -> list[dict[str, Any]]:
-        """One record a bin of predicted values."""
-        names = ("n_cells", "predicted", "observed", "standard_error")
-        return [
-            {"scenario": self.scenario, **dict(zip(names, numbers, strict=True))}
-            for numbers in zip(*(column.tolist() for column in self.bins), strict=True)
-        ]
+CELLS = ("predicted", "observed", "item_mean", "model", "item")
+"""Of each response: its prediction, itself, the mean response of other models to the item; its row and its column."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -213,8 +120,15 @@ class ItemPredictions(Tabular):
 
     Attributes
     ----------
-    scenarios : tuple of ScenarioPredictions
-        The last is of all items if there are several scenarios.
+    table : table of one row a scenario, the last of all items if there are several
+        `scenario`, `n_models`, `n_items`, `n_cells`; `correlation` of observed with predicted responses, its
+        `standard_error` over models, and the `slope`; the correlation `by_item_means`, by the item's mean response over
+        other models, which knows nothing of the model; `bias`, `root_mean_square` difference, `calibration_error` and
+        what that would be `by_chance`.
+    bins : table of one row a scenario and bin of predicted values
+        `scenario`, and what `binned` gives.
+    cells : mapping of scenario to table
+        `predicted`, what the item model gives each response, and `observed`, the response as the item model takes it.
     family : str
         Of the responses.
     bank_id : str
@@ -223,17 +137,11 @@ class ItemPredictions(Tabular):
     schema = "predictions"
     header = ("bank_id", "family")
 
-    scenarios: tuple[ScenarioPredictions, ...]
+    table: pl.DataFrame
+    bins: pl.DataFrame
+    cells: Mapping[str, pl.DataFrame]
     family: str
     bank_id: str
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a scenario."""
-        return [scenario.row() for scenario in self.scenarios]
-
-    def bin_rows(self) -> list[dict[str, Any]]:
-        """One record for each scenario and bin of predicted values."""
-        return [row for scenario in self.scenarios for row in scenario.bin_rows()]
 
 
 def law_predictions(
@@ -278,12 +186,12 @@ def law_predictions(
     fitted = pretraining_law(responses, compute, settings=settings, progress=progress)
     found = {one.scenario: _cells(fitted, one, responses, compute, larger) for one in fitted.scenarios if one.fitted}
     family = next(one.abilities.parameters.family for one in fitted.scenarios if one.fitted)
-    return ItemPredictions(by_scenario(found), family, "")
+    return summarised(found, family, "")
 
 
 def _cells(
     law: PretrainingLaw, one: ScenarioLaws, responses: ResponseMatrix, compute: TrainingCompute, larger: IntArray
-) -> Cells:
+) -> pl.DataFrame:
     """Predict the responses of the larger models to one scenario's items."""
     recipes = ["all" if compute.recipe is None else compute.recipe[row] for row in larger.tolist()]
     abilities, _ = one.ability_laws.predict(np.log(compute.flops[larger]))
@@ -295,7 +203,8 @@ def _cells(
     expected = probability(one.abilities.parameters, theta[:, None])
     known = np.nonzero(~np.isnan(observed) & ~np.isnan(expected))
     item_mean = mean_where_known(responses.responses[np.ix_(smaller, items)])
-    return Cells(expected[known], observed[known], item_mean[known[1]], known[0], items[known[1]])
+    found = (expected[known], observed[known], item_mean[known[1]], known[0], items[known[1]])
+    return pl.DataFrame(dict(zip(CELLS, found, strict=True)))
 
 
 ALL_ITEMS = "all items"
@@ -343,18 +252,14 @@ def item_predictions(
             "models, with their responses."
         )
     half = as_generator(rng).permutation(bank.n_items) % 2
-    found = [cells for fold in folds(bank, progress=progress) for cells in _of_fold(bank, fold, half)]
-    cells = Cells(*(np.concatenate(column) for column in zip(*found, strict=True)))
-    scenario = bank.targets.scenario_index[cells.item]
-    parts = {
-        name: Cells(*(column[scenario == number] for column in cells))
-        for number, name in enumerate(bank.targets.scenarios)
-        if np.any(scenario == number)
-    }
-    return ItemPredictions(by_scenario(parts), bank.parameters.family, bank.bank_id)
+    cells = pl.concat([cells for fold in folds(bank, progress=progress) for cells in _of_fold(bank, fold, half)])
+    scenario = bank.targets.scenario_index[cells["item"].to_numpy()]
+    parts = {name: cells.filter(scenario == number) for number, name in enumerate(bank.targets.scenarios)}
+    known = {name: part for name, part in parts.items() if part.height}
+    return summarised(known, bank.parameters.family, bank.bank_id)
 
 
-def _of_fold(bank: Bank, fold: Fold, half: IntArray) -> Iterator[Cells]:
+def _of_fold(bank: Bank, fold: Fold, half: IntArray) -> Iterator[pl.DataFrame]:
     """Predict each half of the items for the models that the fold left out, by their abilities on the other."""
     responses = bank.responses.take(models=fold.held_out)
     known, past = answered_responses(fold.bank, fold.bank.responses)
@@ -367,19 +272,39 @@ def _of_fold(bank: Bank, fold: Fold, half: IntArray) -> Iterator[Cells]:
         columns, observed = answered_responses(fold.bank, responses.take(items=asked))
         expected = expected[:, np.searchsorted(asked, columns)]
         rows, places = np.nonzero(~np.isnan(observed) & ~np.isnan(item_mean[columns]))
-        yield Cells(
+        found = (
             expected[rows, places],
             observed[rows, places],
             item_mean[columns[places]],
             fold.held_out[rows],
             columns[places],
         )
+        yield pl.DataFrame(dict(zip(CELLS, found, strict=True)))
 
 
-def by_scenario(cells: Mapping[str, Cells]) -> tuple[ScenarioPredictions, ...]:
+def summarised(cells: Mapping[str, pl.DataFrame], family: str, bank_id: str) -> ItemPredictions:
     """Summarise the cells of each scenario, then all of them where there are several scenarios."""
-    parts = [ScenarioPredictions.of(name, own) for name, own in cells.items()]
-    if len(parts) > 1:
-        every = (np.concatenate(column) for column in zip(*cells.values(), strict=True))
-        parts.append(ScenarioPredictions.of(ALL_ITEMS, Cells(*every)))
-    return tuple(parts)
+    parts = {**cells, ALL_ITEMS: pl.concat(cells.values())} if len(cells) > 1 else cells
+    rows, bins = [], []
+    for scenario, part in parts.items():
+        predicted, observed, item_mean, model, item = (part[name].to_numpy() for name in CELLS)
+        correlation, standard_error, slope = association(predicted, observed, model)
+        own = binned(predicted, observed, model)
+        bins.append(own.select(pl.lit(scenario).alias("scenario"), pl.all()))
+        rows.append(
+            {
+                "scenario": scenario,
+                "n_models": np.unique(model).size,
+                "n_items": np.unique(item).size,
+                "n_cells": predicted.size,
+                "correlation": correlation,
+                "standard_error": standard_error,
+                "by_item_means": association(item_mean, observed, model)[0],
+                "slope": slope,
+                "bias": float(np.mean(predicted - observed)),
+                "root_mean_square": float(np.sqrt(np.mean((observed - predicted) ** 2))),
+                "calibration_error": calibration_error(own),
+                "by_chance": by_chance(own),
+            }
+        )
+    return ItemPredictions(pl.DataFrame(rows), pl.concat(bins), parts, family, bank_id)

@@ -2,70 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_whole_selection
-from itembank.bank.banks import Bank
-from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, effective_items
+from itembank.numerics.arrays import FloatArray, effective_items
 from itembank.responses.score_names import OVERALL
-from itembank.tabular import Compact, Tabular
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ChosenWeights(Compact):
-    """Weights of one selection.
-
-    Attributes
-    ----------
-    name : str
-        What the caller calls it.
-    method : str
-        How its items were chosen.
-    weights : (n_selected,)
-        Of each item in the overall score, the largest first.
-    effective_items : float
-        Kish's effective sample size ``(sum w)^2 / sum w^2``: so many items of equal weight would vary as much.
-    n_chosen : (n_parts,)
-        Items chosen of each part of the benchmark.
-    part_weights : (n_parts,)
-        Their weight in the overall score.
-    part_effective_items : (n_parts,)
-        Effective sample size within the part; NaN where nothing was chosen.
-    """
-
-    name: str
-    method: str
-    weights: FloatArray
-    effective_items: float
-    n_chosen: IntArray
-    part_weights: FloatArray
-    part_effective_items: FloatArray
-
-    @property
-    def n_items(self) -> int:
-        """Number of chosen items."""
-        return int(self.weights.size)
-
-    @property
-    def effective_share(self) -> float:
-        """Effective sample size over the number of items, in (0, 1] (tinyBenchmarks App. B calls this ESS)."""
-        return self.effective_items / self.n_items
-
-    def row(self) -> dict[str, Any]:
-        """One record of plain numbers."""
-        return {
-            "selection": self.name,
-            "method": self.method,
-            "n_items": self.n_items,
-            "effective_items": self.effective_items,
-            "effective_share": self.effective_share,
-            "largest_weight": float(self.weights[0]),
-            "smallest_weight": float(self.weights[-1]),
-        }
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,51 +23,31 @@ class SelectionWeights(Tabular):
     ----------
     bank : str
         Id of the bank.
-    scenarios : tuple of n_parts names
-        Of the part; 'overall' for the first.
-    subscenarios : tuple of n_parts names
-        Of the part; empty for a whole scenario.
-    n_items : (n_parts,)
-        Items of the part that the bank holds.
-    score_weights : (n_parts,)
-        Weight of all of these in the overall score.
-    selections : tuple of ChosenWeights
+    table : table of one row for each part and selection
+        `scenario`, 'overall' for the first part, and `subscenario`, null for a whole scenario; `n_items` of the part
+        that the bank holds, and the weight of all of these in the overall score (`weight_in_score`); the `selection`,
+        how many items it has of the part (`n_chosen`), their `weight`, and their effective sample size within the part
+        (`effective_items`); NaN where nothing was chosen.
+    selections : table of one row a selection
+        `selection`, as the caller calls it, and its `method`; `n_items`; Kish's effective sample size ``(sum w)^2 / sum
+        w^2`` (`effective_items`): so many items of equal weight would vary as much; the same over the number of items
+        (`effective_share`, which tinyBenchmarks App. B calls ESS); `largest_weight` and `smallest_weight`.
+    weights : mapping of selection to (n_selected,)
+        Of each item in the overall score, the largest first.
     """
 
+    header = ("bank", "selections")
+
     bank: str
-    scenarios: tuple[str, ...]
-    subscenarios: tuple[str, ...]
-    n_items: IntArray
-    score_weights: FloatArray
-    selections: tuple[ChosenWeights, ...]
+    table: pl.DataFrame
+    selections: pl.DataFrame
+    weights: Mapping[str, FloatArray]
 
     @property
-    def finest(self) -> tuple[int, ...]:
-        """Places of the parts that have no parts: subscenarios, and scenarios without these."""
-        split = {name for name, part in zip(self.scenarios, self.subscenarios, strict=True) if part} | {OVERALL}
-        parts = enumerate(zip(self.scenarios, self.subscenarios, strict=True))
-        return tuple(place for place, (name, part) in parts if part or name not in split)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each part and selection."""
-        return [
-            {
-                "scenario": self.scenarios[k],
-                "subscenario": self.subscenarios[k] or None,
-                "n_items": int(self.n_items[k]),
-                "weight_in_score": float(self.score_weights[k]),
-                "selection": one.name,
-                "n_chosen": int(one.n_chosen[k]),
-                "weight": float(one.part_weights[k]),
-                "effective_items": float(one.part_effective_items[k]),
-            }
-            for k in range(len(self.scenarios))
-            for one in self.selections
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the bank's id, and one record for each selection."""
-        return {"bank": self.bank, "selections": [one.row() for one in self.selections]}
+    def finest(self) -> pl.DataFrame:
+        """Rows of the parts that have no parts: subscenarios, and scenarios without these."""
+        is_part = pl.col("subscenario").is_not_null()
+        return self.table.filter(pl.col("scenario") != OVERALL, is_part | ~is_part.any().over("scenario"))
 
 
 NO_SUBSCENARIO = "(none)"
@@ -167,27 +92,34 @@ def selection_weights(bank: GivenBank, selections: GivenSelection | Mapping[str,
         if len(subscenarios) > 1:
             parts |= {(scenario, name): is_inside & (named == name) for name in subscenarios}
     members = np.stack(list(parts.values()))
-    return SelectionWeights(
-        bank.bank_id,
-        tuple(name for name, _ in parts),
-        tuple(name for _, name in parts),
-        members.sum(axis=1),
-        members @ targets.overall_weights,
-        tuple(_chosen(bank, name or one.method, one, members) for name, one in chosen.items()),
-    )
-
-
-def _chosen(bank: Bank, name: str, selection: Selection, members: BoolArray) -> ChosenWeights:
-    """Weights of one selection, from which items (n_parts, n_items) belong to each part."""
-    items = bank.responses.item_indices(selection.item_ids)
-    weights = selection.weights * bank.targets.scenario_weights[bank.targets.scenario_index[items]]
-    inside = members[:, items]
-    return ChosenWeights(
-        name,
-        selection.method,
-        np.sort(weights)[::-1],
-        effective_items(weights),
-        inside.sum(axis=1),
-        inside @ weights,
-        np.array([effective_items(weights[one]) for one in inside]),
-    )
+    about = {"n_items": members.sum(axis=1), "weight_in_score": members @ targets.overall_weights}
+    of_parts, of_selections, weights = [], [], {}
+    for given_name, one in chosen.items():
+        name, items = given_name or one.method, bank.responses.item_indices(one.item_ids)
+        own = one.weights * targets.scenario_weights[targets.scenario_index[items]]
+        inside, effective = members[:, items], effective_items(own)
+        weights[name] = np.sort(own)[::-1]
+        of_parts.append(
+            {
+                **about,
+                "selection": [name] * len(parts),
+                "n_chosen": inside.sum(axis=1),
+                "weight": inside @ own,
+                "effective_items": [effective_items(own[part]) for part in inside],
+            }
+        )
+        of_selections.append(
+            {
+                "selection": name,
+                "method": one.method,
+                "n_items": own.size,
+                "effective_items": effective,
+                "effective_share": effective / own.size,
+                "largest_weight": float(weights[name][0]),
+                "smallest_weight": float(weights[name][-1]),
+            }
+        )
+    names = {"scenario": [name for name, _ in parts], "subscenario": [name or None for _, name in parts]}
+    tables = [pl.DataFrame({**names, **columns}, schema_overrides={"subscenario": pl.String}) for columns in of_parts]
+    by_part = np.argsort(np.tile(np.arange(len(parts)), len(tables)), kind="stable")
+    return SelectionWeights(bank.bank_id, pl.concat(tables)[by_part], pl.DataFrame(of_selections), weights)

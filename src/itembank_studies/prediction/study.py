@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +24,7 @@ from itembank_studies.engine import (
     SECONDS,
     TASKS,
     Study,
+    StudyManifest,
     Tables,
     errors_at,
 )
@@ -57,28 +57,11 @@ Choices: TypeAlias = dict[tuple[object, ...], Mapping[int, IntArray]]
 """Items of each budget, by what the choice depends on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a study assessors work: a partition with a number of calibration tasks."""
-
-    spec: PredictionSpec
-    prepared: Prepared
-    number: int  # Of the partition
-    n_tasks: int  # Calibration tasks
-    pool: Pool
-    budgets: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class _Collected:
-    """Columns of the tables as they grow, one array an assessor and budget."""
-
-    places: list[tuple[int, str, int]] = field(default_factory=list)  # (n_calibration_tasks, assessor, budget)
-    predictions: list[FloatArray] = field(default_factory=list)  # (n_test, n_tasks)
-    spent: list[FloatArray] = field(default_factory=list)  # (n_test,)
-    asked: list[IntArray] = field(default_factory=list)  # (n_test,)
-    chosen: list[FloatArray] = field(default_factory=list)  # (n_tasks,)
-    seconds: list[tuple[int, str, str, float, bool | None]] = field(default_factory=list)
+Place: TypeAlias = tuple[int, str, int]
+Found: TypeAlias = tuple[Place, FloatArray, FloatArray, IntArray, FloatArray]
+"""Calibration tasks, assessor and budget; predictions (n_test, n_tasks), what each test model spent and how many items
+it was asked, (n_test,); and items of each task, (n_tasks,)."""
+Seconds: TypeAlias = tuple[int, str, str, float, bool | None]
 
 
 @one_blas_thread()
@@ -89,45 +72,47 @@ def run_partition(
     where = f"partition {partition.number}"
     with errors_at(f"{where}, calibration"):
         prepared = prepare(spec, responses, tasks, partition)
-    collected = _Collected()
-    for name, calibration in prepared.known.calibrations.items():
-        collected.seconds.append((0, name, "calibrate", prepared.seconds[name], calibration.converged))
+    found: list[Found] = []
+    seconds: list[Seconds] = [
+        (0, name, "calibrate", prepared.seconds[name], calibration.converged)
+        for name, calibration in prepared.known.calibrations.items()
+    ]
     for n_tasks in calibration_task_counts(spec, tasks.n_tasks):
         pool = make_pool(prepared.known, prepared.task_order[:n_tasks], prepared.held_out.items)
-        place = Place(spec, prepared, partition.number, n_tasks, pool, budgets_of(spec, tasks, n_tasks))
+        budgets = budgets_of(spec, tasks, n_tasks)
         choices: Choices = {}
         for assessor in spec.assessors:
             with errors_at(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
-                _assess(place, assessor, choices, collected)
-    return _tables(spec, prepared, partition.number, collected)
+                started = time.process_time()
+                key = assessor.selection_key
+                if key not in choices:  # by one sequence of random numbers a way of choosing
+                    rng = stream(spec.seed, "choose", partition.number, n_tasks, repr(key))
+                    choices[key] = _choose(prepared, assessor, pool, budgets, rng)
+                    seconds.append((n_tasks, assessor.name, "choose", time.process_time() - started, None))
+                started = time.process_time()
+                for budget, items in choices[key].items():
+                    found.append(_found(prepared, assessor, items, (n_tasks, assessor.name, budget)))
+                seconds.append((n_tasks, assessor.name, "predict", time.process_time() - started, None))
+    return _tables(spec, prepared, partition.number, found, seconds)
 
 
-def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Collected) -> None:
-    """Choose items, unless another assessor chose the same, and predict at every budget."""
-    key, prepared, known = assessor.selection_key, place.prepared, place.prepared.known
-    started = time.process_time()
-    if key not in choices:
-        choices[key] = _choose(place, assessor)
-        collected.seconds.append((place.n_tasks, assessor.name, "choose", time.process_time() - started, None))
-    started = time.process_time()
-    for budget, items in choices[key].items():
-        collected.places.append((place.n_tasks, assessor.name, budget))
-        collected.predictions.append(_predict(prepared, assessor, items))
-        collected.spent.append(prepared.new.spent(items))
-        collected.asked.append(np.broadcast_to((items >= 0).sum(axis=-1), len(prepared.new.model_ids)))
-        # on average over the models where each has its own
-        n_sets, of_items = 1 if items.ndim == 1 else items.shape[0], known.task[items[items >= 0]]
-        collected.chosen.append(np.bincount(of_items, minlength=known.n_tasks) / n_sets)
-    collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started, None))
-
-
-def _choose(place: Place, assessor: Assessor) -> Mapping[int, IntArray]:
-    """Return the items of each budget, by one sequence of random numbers a way of choosing."""
-    known, new = place.prepared.known, place.prepared.new
+def _choose(
+    prepared: Prepared, assessor: Assessor, pool: Pool, budgets: tuple[int, ...], rng: np.random.Generator
+) -> Mapping[int, IntArray]:
+    """Return the items of each budget."""
     if assessor.paradigm == "adaptation":
-        return choose_adaptively(assessor, known, new, place.pool, place.budgets)
-    rng = stream(place.spec.seed, "choose", place.number, place.n_tasks, repr(assessor.selection_key))
-    return choose_static(assessor, known, place.pool, place.budgets, rng=rng)
+        return choose_adaptively(assessor, prepared.known, prepared.new, pool, budgets)
+    return choose_static(assessor, prepared.known, pool, budgets, rng=rng)
+
+
+def _found(prepared: Prepared, assessor: Assessor, items: IntArray, place: Place) -> Found:
+    """Predict from the answers to some items, and count these."""
+    known, new = prepared.known, prepared.new
+    asked: IntArray = np.broadcast_to((items >= 0).sum(axis=-1), len(new.model_ids))
+    # on average over the models where each has its own
+    n_sets, of_items = 1 if items.ndim == 1 else items.shape[0], known.task[items[items >= 0]]
+    chosen = np.bincount(of_items, minlength=known.n_tasks) / n_sets
+    return place, _predict(prepared, assessor, items), new.spent(items), asked, chosen
 
 
 def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatArray:
@@ -151,11 +136,14 @@ def _tasks_of(known: Known, items: IntArray) -> IntArray:
     return known.task[np.maximum(items, 0)]
 
 
-def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _Collected) -> dict[str, pl.DataFrame]:
-    """Lay the collected arrays out as tables: places, within them test models, within these tasks."""
+def _tables(
+    spec: PredictionSpec, prepared: Prepared, number: int, found: list[Found], spent: list[Seconds]
+) -> dict[str, pl.DataFrame]:
+    """Lay out what was found as tables: places, within them test models, within these tasks."""
     assessors = pl.Enum([assessor.name for assessor in spec.assessors])
     schema: dict[str, Any] = {"n_calibration_tasks": pl.Int32, "assessor": assessors, "budget": pl.Int32}
-    places = pl.DataFrame(collected.places, schema=schema, orient="row")
+    where, predicted, costs, asked, chosen = zip(*found, strict=True)
+    places = pl.DataFrame(where, schema=schema, orient="row")
     places = places.select(pl.lit(number, dtype=pl.Int32).alias("partition"), pl.all())
     models = pl.DataFrame({"model_id": prepared.new.model_ids}, schema={"model_id": pl.Categorical})
     names = prepared.known.task_names
@@ -165,14 +153,14 @@ def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _C
     predictions = runs.join(tasks, how="cross").with_columns(
         (pl.col("rank") < pl.col("n_calibration_tasks")).alias("is_interpolation"),
         pl.Series("truth", np.tile(prepared.truth.ravel(), places.height), dtype=pl.Float32),
-        pl.Series("prediction", np.concatenate(collected.predictions).ravel(), dtype=pl.Float32),
+        pl.Series("prediction", np.concatenate(predicted).ravel(), dtype=pl.Float32),
     )
     runs = runs.with_columns(
-        pl.Series("n_items", np.concatenate(collected.asked), dtype=pl.Int32),
-        pl.Series("cost", np.concatenate(collected.spent)),
+        pl.Series("n_items", np.concatenate(asked), dtype=pl.Int32),
+        pl.Series("cost", np.concatenate(costs)),
     )
-    choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(collected.chosen)))
-    seconds = pl.DataFrame(collected.seconds, schema=SECONDS_COLUMNS, orient="row")
+    choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(chosen)))
+    seconds = pl.DataFrame(spent, schema=SECONDS_COLUMNS, orient="row")
     return {
         PREDICTIONS: predictions.drop("rank"),
         RUNS: runs,
@@ -191,15 +179,12 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
     tasks = find_tasks(spec, responses)
     among = None if spec.split is None else folds_of([spec.split], responses)[0]
     partitions = [make_partition(spec, responses, tasks, number, among) for number in range(spec.n_partitions)]
-    return Study.of(
-        PREDICTION,
-        spec,
-        responses,
-        dict(enumerate(partitions)),
-        run=partial(run_partition, spec, responses, tasks),
-        summarise=partial(_summaries, spec, tasks),
-        division=tasks.index.tobytes(),
+    parts = [tasks.index.tobytes(), *(one.division for one in partitions)]
+    manifest = StudyManifest.of(
+        PREDICTION.name, spec.to_dict(), responses, division=parts, seed=spec.seed, n_folds=len(partitions)
     )
+    run = partial(run_partition, spec, responses, tasks)
+    return Study(PREDICTION, manifest, dict(enumerate(partitions)), run, partial(_summaries, spec, tasks))
 
 
 def _summaries(spec: PredictionSpec, tasks: Tasks, folder: Path) -> Tables:

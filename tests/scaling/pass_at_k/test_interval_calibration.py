@@ -172,6 +172,7 @@ def test_calibrated_intervals_hold_better_where_the_item_model_is_wrong():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:items of 'math'. The abilities are not skill")  # one ability of two is none
 def test_intervals_hold_with_every_model_asked_at_once():
     """Items of two abilities, or of one as the item model has it; nobody has more samples than those asked about."""
     held = {"one": [], "two": []}

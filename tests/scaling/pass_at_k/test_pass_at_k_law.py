@@ -31,7 +31,7 @@ def test_a_curve_for_each_model_and_scenario_in_rows_that_tell_all(law):
     assert law.model_ids == ("model-3", "model-7", "model-3", "model-7")
     assert law.all_items.n_items.tolist() == [20] * 4
     assert law.fewest_samples.tolist() == [20] * 4
-    assert np.all(law.evidence.n_trials.sum(axis=1) == 400)
+    assert np.all(law.n_trials.sum(axis=1) == 400)
     rows = law.rows()
     assert len(rows) == 4 * 3 * len(METHODS)
     first = rows[0]
@@ -51,8 +51,8 @@ def test_the_truth_is_what_all_samples_say_and_counted_methods_see_the_budget_al
     assert law.kept_items.n_items[3] == kept.sum() < 20
     wanted = unbiased_pass_at_k(400, counts[6, at][kept][:, None], law.k).mean(axis=0)
     np.testing.assert_allclose(law.kept_items.truth[3], wanted, rtol=1e-12)
-    counts = law.evidence.n_correct[1]
-    used = law.evidence.n_trials[1] > 0
+    counts = law.n_correct[1]
+    used = law.n_trials[1] > 0
     rates = counts[used] / 20
     np.testing.assert_allclose(law.values("plug-in")[1], plug_in_pass_at_k(rates[:, None], law.k).mean(axis=0))
     smooth = (counts[used] + 0.5) / 21
@@ -97,13 +97,13 @@ def test_the_same_seed_gives_the_same_law_in_any_order_of_items(samples):
         for seed in (4, 4, 5)
     )
     np.testing.assert_array_equal(first.all_items.values, second.all_items.values)
-    assert np.any(first.evidence.n_correct != third.evidence.n_correct)
+    assert np.any(first.n_correct != third.n_correct)
     order = np.random.default_rng(0).permutation(40)
     spec, bank = dataclasses.replace(SMALL, methods=COUNTED), known_bank(samples)
     plain = pass_at_k_law(samples.responses, spec, bank=bank)
     mixed = pass_at_k_law(samples.responses.take(items=order), spec, bank=bank)
     np.testing.assert_allclose(mixed.all_items.values, plain.all_items.values, rtol=1e-12)
-    assert mixed.evidence.item_ids == plain.evidence.item_ids
+    assert mixed.item_ids == plain.item_ids
 
 
 def test_without_a_budget_nothing_is_compared_and_without_a_bank_the_responses_calibrate(samples):

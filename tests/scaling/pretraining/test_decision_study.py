@@ -12,7 +12,6 @@ from itembank_scaling.compute import training_compute
 from itembank_scaling.pretraining.decision_study import (
     OUR_METHODS,
     SIX_METHODS,
-    DecisionMethod,
     decision_curves,
     mean_over_splits,
 )
@@ -67,8 +66,8 @@ def test_recipes_without_a_forecast_are_left_out_and_lengths_must_agree():
 
 
 METHODS = {
-    "2PL probability": DecisionMethod("probability", ItemResponseLaw(shape="line")),
-    "traditional probability": DecisionMethod("probability", TwoStep(n_starts=4)),
+    "2PL probability": ("probability", ItemResponseLaw(shape="line")),
+    "traditional probability": ("probability", TwoStep(n_starts=4)),
 }
 
 
@@ -115,8 +114,8 @@ def test_metrics_and_recipes_must_be_there(suite):
 
 
 def test_the_six_methods_are_the_papers_and_ours_differ_by_the_gap():
-    published = {label: method.law for label, method in SIX_METHODS.items() if "PL" in label}
+    published = {label: law for label, (_, law) in SIX_METHODS.items() if "PL" in label}
     assert len(SIX_METHODS) == 6
     assert {(law.pooling, law.shape, law.gap) for law in published.values()} == {("none", "line", "none")}
-    with_gap = OUR_METHODS["2PL with gap probability"].law
+    _, with_gap = OUR_METHODS["2PL with gap probability"]
     assert replace(with_gap, gap="none") == published["2PL probability"]

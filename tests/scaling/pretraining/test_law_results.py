@@ -81,7 +81,7 @@ def test_the_line_is_that_of_least_squares_through_the_last_three_logits(rng):
     for number, last in enumerate((6, 4, 6, 6)):
         part = slice(last - 3, last)
         line = np.polyfit(x[number, part], logit(y[number, part]), 1)
-        found = lines.predict(np.array([31.0]))[0][number, 0]
+        found = lines(np.array([31.0]))[0][number, 0]
         assert found == pytest.approx(expit(np.polyval(line, 31.0)), rel=1e-9)
 
 

@@ -13,7 +13,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
-from itembank_scaling.pretraining.law_fitting import Forecast, LawFit
+from itembank_scaling.pretraining.law_fitting import Forecast
 from itembank_scaling.pretraining.law_inputs import PretrainingData
 from itembank_scaling.pretraining.law_results import HeldOutForecasts
 from itembank_scaling.pretraining.law_specs import (
@@ -430,7 +430,7 @@ def test_a_law_from_elsewhere_is_fitted_and_shown_like_the_others(suite, compute
 
     def fit(data, spec):
         n_recipes = len(data.runs.recipes)
-        return LawFit(Fitted(np.zeros(n_recipes), spec.value), ("",) * n_recipes)
+        return Fitted(np.zeros(n_recipes), spec.value), ("",) * n_recipes
 
     forget(monkeypatch, LAWS)
     LAWS.register("constant", Constant, fit)

@@ -10,7 +10,6 @@ from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
 from itembank_scaling.transfers import correlations as kernel
 from itembank_scaling.transfers.convergent import (
-    CorrelationInterval,
     cluster_order,
     convergent_validity,
     correlate_abilities,
@@ -76,7 +75,7 @@ def test_groups_widen_the_interval():
     given = {
         "scenarios": ("a", "b"),
         "model_ids": tuple(f"m{i}" for i in range(120)),
-        "interval": CorrelationInterval(),
+        "level": 0.95,
     }
     groups = [f"run {i // 10}" for i in range(120)]
     errors = np.zeros((120, 2))
@@ -114,9 +113,8 @@ def test_what_cannot_be_done_is_said(made):
         convergent_validity(made[0], spec=Variational("mirt", n_dims=2))
     with pytest.raises(ParameterError, match="one group a model"):
         convergent_validity(made[0], groups=["a"])
-    for given, text in (({"kind": "guess"}, "interval must be"), ({"level": 1.0}, "level"), ({"n_draws": 5}, "draws")):
-        with pytest.raises(ParameterError, match=text):
-            CorrelationInterval(**given)
+    with pytest.raises(ParameterError, match="level"):
+        convergent_validity(made[0], level=1.0)
 
 
 @pytest.mark.slow
@@ -125,13 +123,14 @@ def test_intervals_cover_the_true_correlation():
     hits = {"fisher": 0, "bootstrap": 0}
     for _ in range(300):
         theta = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=40)
-        for kind in hits:
+        for kind, groups in (("fisher", None), ("bootstrap", list(map(str, range(40))))):
             found = correlate_abilities(
                 theta,
                 np.zeros((40, 2)),
                 scenarios=("a", "b"),
                 model_ids=tuple(map(str, range(40))),
-                interval=CorrelationInterval(kind, n_draws=500),
+                level=0.95,
+                groups=groups,
                 rng=rng,
             )
             hits[kind] += found.observed.lower[0, 1] <= 0.8 <= found.observed.upper[0, 1]

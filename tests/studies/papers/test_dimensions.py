@@ -70,16 +70,16 @@ def test_errors_are_means_over_models_and_their_standard_errors(responses):
     options = {"candidates": (1, 3), "n_shown": (10,)}
     rng = np.random.default_rng(0)
     parallel_analysis(responses.responses, rng, n_shuffles=50)  # what the verb draws first
-    told = held_out_errors(responses, QUICK, **options, rng=rng)
+    _, _, errors, log_likelihoods = held_out_errors(responses, QUICK, **options, rng=rng)
     found = dimensionality(responses, QUICK, **options, rng=0)
-    assert told.errors.shape == (2, 2, 60)
-    assert not np.isnan(told.errors).any()
-    np.testing.assert_allclose(found.errors, told.errors.mean(axis=2))
-    np.testing.assert_allclose(found.error_standard_errors, told.errors.std(axis=2, ddof=1) / np.sqrt(60))
-    np.testing.assert_allclose(found.log_likelihoods, told.log_likelihoods.mean(axis=2))
+    assert errors.shape == (2, 2, 60)
+    assert not np.isnan(errors).any()
+    np.testing.assert_allclose(found.errors, errors.mean(axis=2))
+    np.testing.assert_allclose(found.error_standard_errors, errors.std(axis=2, ddof=1) / np.sqrt(60))
+    np.testing.assert_allclose(found.log_likelihoods, log_likelihoods.mean(axis=2))
     # the ratio's standard error by leaving each model out in turn
-    total = told.errors.sum(axis=2, keepdims=True)
-    without = (total - told.errors)[:, 1] / (total - told.errors)[:, 0]
+    total = errors.sum(axis=2, keepdims=True)
+    without = (total - errors)[:, 1] / (total - errors)[:, 0]
     jackknife = np.sqrt(59 / 60 * np.sum((without - without.mean(axis=1, keepdims=True)) ** 2, axis=1))
     np.testing.assert_allclose(found.relative_errors[:, 1], found.errors[:, 1] / found.errors[:, 0] - 1.0)
     np.testing.assert_allclose(found.relative_standard_errors[:, 1], jackknife, rtol=0.1)

@@ -8,7 +8,14 @@ from itembank.estimation.folds import folds
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank_scaling.compute import training_compute
-from itembank_studies.papers.item_predictions import association, binned, item_predictions, law_predictions
+from itembank_studies.papers.item_predictions import (
+    association,
+    binned,
+    by_chance,
+    calibration_error,
+    item_predictions,
+    law_predictions,
+)
 from tests.auditing import panels
 from tests.scaling.simulated_suite import simulated_suite
 
@@ -25,36 +32,36 @@ def cells(n_models=12, n_items=80, seed=0):
 
 def test_associations_are_those_of_numpy_and_the_jackknife_over_models():
     p, y, model = cells()
-    found = association(p, y, model)
-    assert found.correlation == pytest.approx(np.corrcoef(p, y)[0, 1], abs=1e-12)
-    assert found.slope == pytest.approx(np.polyfit(p, y, 1)[0], abs=1e-10)
+    correlation, standard_error, slope = association(p, y, model)
+    assert correlation == pytest.approx(np.corrcoef(p, y)[0, 1], abs=1e-12)
+    assert slope == pytest.approx(np.polyfit(p, y, 1)[0], abs=1e-10)
     left_out = np.array([np.corrcoef(p[model != m], y[model != m])[0, 1] for m in range(12)])
     by_hand = np.sqrt(11 / 12 * np.sum((left_out - left_out.mean()) ** 2))
-    assert association(p, y, model).standard_error == pytest.approx(by_hand, rel=1e-9)
-    assert np.isnan(association(np.full(p.size, 0.3), y, model).correlation)
-    assert np.isnan(association(p[model == 0], y[model == 0], model[model == 0]).standard_error)
+    assert standard_error == pytest.approx(by_hand, rel=1e-9)
+    assert np.isnan(association(np.full(p.size, 0.3), y, model)[0])
+    assert np.isnan(association(p[model == 0], y[model == 0], model[model == 0])[1])
 
 
 def test_bins_are_means_by_predicted_value():
     found = binned(np.array([0.05, 0.05, 0.55]), np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]))
-    np.testing.assert_array_equal(found.n_cells, [2, 1])
-    assert np.isfinite(found.standard_error[0])
-    assert np.isnan(found.standard_error[1])
+    np.testing.assert_array_equal(found["n_cells"], [2, 1])
+    assert np.isfinite(found["standard_error"][0])
+    assert np.isnan(found["standard_error"][1])
     p, y, model = cells()
     p[0], p[1] = 0.0, 1.0  # the ends belong to the first and the last bin
     found = binned(p, y, model)
     for place, (low, high) in enumerate(zip(np.arange(10) / 10, [*np.arange(1, 10) / 10, 1.1], strict=True)):
         inside = (p >= low) & (p < high)
-        assert found.n_cells[place] == inside.sum()
-        assert found.predicted[place] == pytest.approx(p[inside].mean())
-        assert found.observed[place] == pytest.approx(y[inside].mean())
-    gaps = np.abs(found.observed - found.predicted)
-    assert found.calibration_error == pytest.approx(np.sum(found.n_cells * gaps) / p.size)
+        assert found["n_cells"][place] == inside.sum()
+        assert found["predicted"][place] == pytest.approx(p[inside].mean())
+        assert found["observed"][place] == pytest.approx(y[inside].mean())
+    gaps = (found["observed"] - found["predicted"]).abs()
+    assert calibration_error(found) == pytest.approx((found["n_cells"] * gaps).sum() / p.size)
     # each model is off by a constant of its own: the error of the mean is that of the constants' mean
     shift = np.random.default_rng(1).normal(0.0, 0.05, 30)
     p, model = np.full(30 * 20, 0.5), np.repeat(np.arange(30), 20)
     found = binned(p, 0.5 + shift[model], model)
-    assert found.standard_error[0] == pytest.approx(np.std(shift, ddof=1) / np.sqrt(30), rel=1e-9)
+    assert found["standard_error"][0] == pytest.approx(np.std(shift, ddof=1) / np.sqrt(30), rel=1e-9)
 
 
 def test_few_models_cannot_be_left_out_and_right_predictions_are_off_by_chance_alone():
@@ -63,7 +70,7 @@ def test_few_models_cannot_be_left_out_and_right_predictions_are_off_by_chance_a
     with pytest.raises(DataError, match=r"takes at least 10, and bank .* has 8"):
         item_predictions(few)
     found = [binned(*cells(seed=seed)) for seed in range(40)]
-    ratio = np.mean([one.calibration_error for one in found]) / np.mean([one.by_chance for one in found])
+    ratio = np.mean(list(map(calibration_error, found))) / np.mean(list(map(by_chance, found)))
     assert ratio == pytest.approx(1.0, abs=0.2)
 
 
@@ -82,10 +89,9 @@ def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_re
         theta = estimate_abilities(fold.bank, answers.take(items=np.flatnonzero(half == 1))).theta
         expected.append(probability(fold.bank.parameters.take(asked), theta))
         seen.append(answers.responses[:, asked])
-    every = found.scenarios[-1]
-    assert every.scenario == "all items"
-    assert every.predicted.size == bank.responses.observed.sum()
-    for ours, parts in ((every.predicted, expected), (every.observed, seen)):
+    every = found.cells["all items"]
+    assert every.height == bank.responses.observed.sum()
+    for ours, parts in ((every["predicted"], expected), (every["observed"], seen)):
         by_hand = np.sort(np.concatenate([part.ravel() for part in parts]))
         known = np.sort(ours)
         nearest = known[np.clip(np.searchsorted(known, by_hand), 0, known.size - 1)]
@@ -93,13 +99,13 @@ def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_re
 
 
 def test_predictions_of_the_right_item_model_are_right_in_every_row(found):
-    every = found.scenarios[-1]
-    assert every.association.slope == pytest.approx(1.0, abs=0.1)
-    assert every.association.correlation > every.item_means.correlation + 0.02
-    assert abs(every.row()["bias"]) < 0.02
-    assert every.bins.calibration_error < 0.03
+    every = found.rows()[-1]
+    assert every["slope"] == pytest.approx(1.0, abs=0.1)
+    assert every["correlation"] > every["by_item_means"] + 0.02
+    assert abs(every["bias"]) < 0.02
+    assert every["calibration_error"] < 0.03
     assert [row["scenario"] for row in found.rows()] == [*panels.bank().targets.scenarios, "all items"]
-    assert sum(row["n_cells"] for row in found.bin_rows()) == 2 * found.scenarios[-1].predicted.size
+    assert found.bins["n_cells"].sum() == 2 * every["n_cells"]
     assert sum(row["n_items"] for row in found.rows()[:-1]) == found.rows()[-1]["n_items"]
 
 
@@ -112,11 +118,13 @@ def test_laws_predict_responses_of_larger_models_alone(suite):
     compute = training_compute(suite.models)
     sizes = np.unique(np.round(np.log(compute.flops[compute.is_final]), 6))
     found = law_predictions(suite.probability, compute, largest_flops=float(np.exp(sizes[-2] + 0.01)))
-    every = found.scenarios[-1]
+    every = found.rows()[-1]
     assert found.family == "beta"
-    assert every.association.slope == pytest.approx(1.0, abs=0.2)
-    assert every.association.correlation > 0.7
+    assert every["slope"] == pytest.approx(1.0, abs=0.2)
+    assert every["correlation"] > 0.7
     truth = suite.probability.responses
-    assert every.observed.mean() == pytest.approx(truth[compute.flops > np.exp(sizes[-2] + 0.01)].mean())
+    assert found.cells[every["scenario"]]["observed"].mean() == pytest.approx(
+        truth[compute.flops > np.exp(sizes[-2] + 0.01)].mean()
+    )
     with pytest.raises(DataError, match="must be left to predict, got none"):
         law_predictions(suite.probability, training_compute(suite.models), largest_flops=1e30)

@@ -39,9 +39,9 @@ def test_weights_by_hand():
         assert (row["weight_in_score"], row["weight"]) == (pytest.approx(score), pytest.approx(weight))
         assert row["effective_items"] == pytest.approx(effective)
     squares = (0.49 + 0.04 + 0.01 + 0.25 + 0.25 + 1.0) / 9
-    assert found.selections[0].effective_items == pytest.approx(1 / squares)
-    assert found.selections[0].effective_share == pytest.approx(1 / squares / 6)
-    np.testing.assert_allclose(found.selections[0].weights, [1 / 3, 0.7 / 3, 0.5 / 3, 0.5 / 3, 0.2 / 3, 0.1 / 3])
+    assert found.selections["effective_items"][0] == pytest.approx(1 / squares)
+    assert found.selections["effective_share"][0] == pytest.approx(1 / squares / 6)
+    np.testing.assert_allclose(found.weights["anchor-irt"], [1 / 3, 0.7 / 3, 0.5 / 3, 0.5 / 3, 0.2 / 3, 0.1 / 3])
 
 
 def test_an_effective_item_is_worth_an_item_of_equal_weight(rng):
@@ -49,25 +49,25 @@ def test_an_effective_item_is_worth_an_item_of_equal_weight(rng):
     bank = make_bank()
     found = selection_weights(bank, select(bank, 12, method="anchor-correctness", rng=0))
     answers = rng.random((40_000, 12)) < 0.3
-    variance = (answers @ found.selections[0].weights).var()
-    assert variance == pytest.approx(0.3 * 0.7 / found.selections[0].effective_items, rel=0.05)
+    variance = (answers @ found.weights["anchor-correctness"]).var()
+    assert variance == pytest.approx(0.3 * 0.7 / found.selections["effective_items"][0], rel=0.05)
 
 
 def test_every_item_has_the_weights_of_the_score_and_finest_parts_share_out_the_whole():
     bank = make_bank()
     found = selection_weights(bank, {m: select(bank, 9, method=m, rng=0) for m in ("random", "anchor-irt")})
-    places = list(found.finest)
-    assert sum(found.n_items[places]) == bank.n_items
-    for one in found.selections:
-        assert one.part_weights[places].sum() == pytest.approx(1.0)
-        assert one.n_chosen[places].sum() == 9
+    for name in ("random", "anchor-irt"):
+        own = found.finest.filter(selection=name)
+        assert own["n_items"].sum() == bank.n_items
+        assert own["weight"].sum() == pytest.approx(1.0)
+        assert own["n_chosen"].sum() == 9
     bank = dataclasses.replace(bank, targets=ScoreTargets.create(bank.responses.items, within="macro", across="items"))
     everything = Selection(
         tuple(bank.item_ids), tuple(bank.responses.items["scenario"]), bank.targets.weights, "all", bank.bank_id
     )
     found = selection_weights(bank, everything)
-    np.testing.assert_allclose(found.selections[0].part_weights, found.score_weights)
-    np.testing.assert_array_equal(found.selections[0].n_chosen, found.n_items)
+    np.testing.assert_allclose(found.table["weight"], found.table["weight_in_score"])
+    np.testing.assert_array_equal(found.table["n_chosen"], found.table["n_items"])
 
 
 def test_parts_without_items_count_nothing_and_later_stages_with_the_earlier():
@@ -78,7 +78,7 @@ def test_parts_without_items_count_nothing_and_later_stages_with_the_earlier():
     assert np.isnan(row["effective_items"])
     earlier = Selection(("math/0",), ("math",), np.array([0.4]), "mine", bank.bank_id)
     later = Selection(("math/3",), ("math",), np.array([0.6]), "mine", bank.bank_id, earlier=earlier)
-    np.testing.assert_allclose(selection_weights(bank, later).selections[0].weights, [0.2, 0.4 / 3])
+    np.testing.assert_allclose(selection_weights(bank, later).weights["mine"], [0.2, 0.4 / 3])
 
 
 def test_what_cannot_be_explained_is_refused():

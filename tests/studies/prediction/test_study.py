@@ -42,8 +42,8 @@ def with_asked(spec, responses, monkeypatch):
     asked = np.zeros((spec.n_test, responses.n_items), dtype=bool)
     honest = study._choose
 
-    def recorded(place, assessor):
-        found = honest(place, assessor)
+    def recorded(*given):
+        found = honest(*given)
         for items in found.values():
             rows = np.broadcast_to(items, (spec.n_test, items.shape[-1]))
             model, place_of = np.nonzero(rows >= 0)

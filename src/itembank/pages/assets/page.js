@@ -16,6 +16,21 @@
     return element;
   };
 
+  const breakable = (text) => text.split(/(?<=[_/-])(?=\w)/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
+
+  const save = (blob, name) => {
+    const link = make("a", { download: name });
+    link.href = URL.createObjectURL(blob);
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+
+  const sayFor = (button, words) => { // for a while
+    button.dataset.label ??= button.textContent;
+    button.textContent = words;
+    setTimeout(() => { button.textContent = button.dataset.label; }, 2500);
+  };
+
   /* ---- cells, as itembank.pages.render writes them ---- */
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
   const written = {
@@ -37,9 +52,12 @@
     constructor(place, spec, data) {
       Object.assign(this, { place, spec, data, page: 0, sorted: null, down: false, words: "", chosen: {}, within: null });
       this.n = data[spec.columns[0].name].length;
+      // rows of a narrow page are cards
+      this.shown = matchMedia("(max-width: 36rem)").matches && this.n > spec.shown ? Math.ceil(spec.shown / 3) : spec.shown;
       this.rows = Array.from({ length: this.n }, (_, k) => k);
       this.body = place.querySelector("tbody");
       this.rest = place.querySelector(".rest");
+      this.labels = [...place.querySelectorAll("thead th")].map((head) => head.textContent);
       if (this.n > 1) this.addHeads();
       if (this.n > spec.shown) this.addTools();
       else if (this.n > 1) this.addDownload();
@@ -47,7 +65,8 @@
     addHeads() {
       this.heads = [...this.place.querySelectorAll("thead th")];
       this.heads.forEach((head, j) => {
-        const button = make("button", { type: "button" }, head.textContent);
+        const button = make("button", { type: "button" });
+        button.append(...head.childNodes);
         if (head.title) button.title = head.title;
         head.removeAttribute("title");
         button.addEventListener("click", () => this.sortBy(j));
@@ -126,22 +145,24 @@
     }
     turn(step) { this.page += step; this.show(); }
     show() {
-      const first = this.page * this.spec.shown;
-      const shown = this.rows.slice(first, first + this.spec.shown);
+      const first = this.page * this.shown;
+      const shown = this.rows.slice(first, first + this.shown);
       this.body.replaceChildren(...shown.map((k) => {
         const row = make("tr");
-        for (const one of this.spec.columns) {
+        for (const [j, one] of this.spec.columns.entries()) {
           const text = cell(this.data[one.name][k], one);
-          const place = make("td", { class: one.kind + (isNumber(one) ? " number" : "") });
+          const place = make("td", { "data-label": this.labels[j], class: one.kind + (isNumber(one) ? " number" : "") });
           const leads = one.kind === "id" && k < this.spec.entries;
-          place.append(leads ? make("a", { href: `#${this.spec.data}-${k + 1}` }, text) : text);
+          const link = make("a", { href: `#${this.spec.data}-${k + 1}` });
+          if (leads) place.append(link);
+          (leads ? link : place).append(...(["id", "text"].includes(one.kind) ? breakable(text) : [text]));
           row.append(place);
         }
         return row;
       }));
       if (this.back) {
         this.back.disabled = this.page === 0;
-        this.on.disabled = first + this.spec.shown >= this.rows.length;
+        this.on.disabled = first + this.shown >= this.rows.length;
       }
       if (this.rest) {
         const of = this.rows.length.toLocaleString("en-US");
@@ -155,10 +176,7 @@
       const quoted = (v) => (v === null ? "" : `"${String(safe(v)).replaceAll('"', '""')}"`);
       const lines = [this.spec.columns.map((one) => quoted(one.name)).join(",")];
       for (const k of this.rows) lines.push(this.spec.columns.map((one) => quoted(this.data[one.name][k])).join(","));
-      const link = make("a", { download: `${this.spec.data}.csv` });
-      link.href = URL.createObjectURL(new Blob([lines.join("\r\n") + "\r\n"], { type: "text/csv" }));
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      save(new Blob([lines.join("\r\n") + "\r\n"], { type: "text/csv" }), `${this.spec.data}.csv`);
     }
   }
 
@@ -186,7 +204,15 @@
     if (part.legend?.orient === "top") part.legend.columns = 1;
     if (typeof part.axis?.title === "string" && part.axis.title.length > LINE) part.axis.title = wrapped(part.axis.title);
     if (part.axis?.orient === "top") part.axis.labelAngle = -45;
-    if (part.axis?.labelLimit) part.axis.labelLimit = Math.min(part.axis.labelLimit, Math.round(0.36 * width));
+    if (part.axis?.labelLimit) {
+      const ratio = Math.min(1, (0.36 * width) / part.axis.labelLimit);
+      const fewer = (text) => text.replace(/\d+/g, (n) => Math.round(n * ratio));
+      part.axis.labelLimit = Math.round(part.axis.labelLimit * ratio);
+      if (part.axis.labelExpr) {
+        part.axis.labelExpr = fewer(part.axis.labelExpr);
+        part.axis.labelBaseline.condition.test = fewer(part.axis.labelBaseline.condition.test);
+      }
+    }
     for (const one of Object.values(part)) fitNarrow(one, width);
   };
   const fitPanels = (spec, width) => {
@@ -234,11 +260,53 @@
       if (this.menus) this.place.before(this.menus);
       this.place.replaceChildren(drawing);
       this.place.classList.add("drawn");
+      this.offerCopy();
       this.failed?.remove();
       this.failed = null;
       if (this.given.filters !== null) {
         view.addSignalListener("brush", (_, value) => this.page.tables[this.given.filters].limit(value));
       }
+    }
+    offerCopy() {
+      const button = this.place.closest("figure").querySelector("button.copy");
+      if (!button.hidden) return;
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const blob = this.picture();
+        try {
+          await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+          sayFor(button, "Copied");
+        } catch { // a browser that has no clipboard for pictures, or refuses it
+          save(await blob, `${this.given.data[0]}.png`);
+          sayFor(button, "Downloaded");
+        }
+      });
+    }
+    async picture() { // with its title, on paper of the page's colour
+      const { paper, ink } = this.page.looks[this.looks].colours;
+      const scale = 2, edge = 16, line = 22;
+      const drawn = await this.view.toCanvas(scale);
+      const whole = make("canvas"), pen = whole.getContext("2d");
+      const font = `600 15px ${getComputedStyle(document.body).fontFamily}`;
+      pen.font = font;
+      const width = drawn.width / scale, lines = [""];
+      const menus = (this.given.spec.params ?? []).filter((one) => one.bind);
+      const chosen = menus.map((one) => ` (${one.bind.name}: ${this.view.signal(one.name)})`).join("");
+      const title = this.place.closest("figure").querySelector("figcaption").textContent.trim() + chosen;
+      for (const word of title.split(/\s+/)) {
+        const longer = `${lines.at(-1)} ${word}`.trim();
+        if (pen.measureText(longer).width > width && lines.at(-1)) lines.push(word);
+        else lines[lines.length - 1] = longer;
+      }
+      whole.width = (width + 2 * edge) * scale;
+      whole.height = drawn.height + (lines.length * line + 2 * edge) * scale;
+      pen.scale(scale, scale);
+      pen.fillStyle = paper;
+      pen.fillRect(0, 0, whole.width, whole.height);
+      Object.assign(pen, { fillStyle: ink, font });
+      lines.forEach((text, k) => pen.fillText(text, edge, edge + 14 + k * line));
+      pen.drawImage(drawn, edge, edge + lines.length * line, width, drawn.height / scale);
+      return new Promise((done) => whole.toBlob(done, "image/png"));
     }
     sayFailed(error) { // the other charts are drawn all the same
       this.width = 0;
@@ -265,20 +333,18 @@
 
   const offerCopies = () => {
     for (const button of document.querySelectorAll("[data-copy]")) {
-      const label = button.textContent;
       button.hidden = false;
       button.addEventListener("click", async () => {
         try {
           await navigator.clipboard.writeText(button.dataset.copy);
-          button.textContent = "Copied";
+          sayFor(button, "Copied");
         } catch {
           const field = make("textarea", { readonly: "", "aria-label": "Copy this", rows: "2", cols: "60" });
           field.value = button.dataset.copy;
           button.after(field);
           field.select();
-          button.textContent = "Copy the marked text";
+          sayFor(button, "Copy the marked text");
         }
-        setTimeout(() => { button.textContent = label; }, 2500);
       });
     }
   };
