@@ -101,6 +101,8 @@ def try_wheel(wheel: Path, version: str, documents: list[Path]) -> list[str]:
         for page in documents:
             place_of_page = folder / "pages" / page.stem
             place_of_page.mkdir(parents=True)
+            if any("itembank sample-data" in code for code in blocks("sh", page)):
+                problems += attempt(version, place_of_page, folder / "venv" / "bin" / "itembank", "sample-data")
             code = "\n".join(blocks("python", page))
             problems += attempt(version, place_of_page, python, "-c", code, name=f"Python of docs/{page.name}")
     ran = (

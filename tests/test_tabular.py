@@ -13,7 +13,7 @@ import itembank_studies
 from itembank.bank.banks import Bank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
-from itembank.output_keys import outputs
+from itembank.output_keys import outputs, unit_of
 from itembank.tabular import MOST_LINES, WIDTH, Compact, Note, Tabular, few_of_each, joined_notes, notes_on
 from tests.bank.banks import make_bank
 
@@ -169,3 +169,8 @@ def test_a_hostile_name_is_escaped_in_a_notebook():
     named = dataclasses.replace(responses, models=responses.models.with_columns(pl.lit("<b>").alias("<i>")))
     assert np.all(named.responses == responses.responses)
     assert "<i>" not in named._repr_html_()
+
+
+def test_units_of_keys_with_a_number_in_them():
+    assert unit_of("half_width_5_models", "calibrate") == unit_of("half_width", "calibrate") == "score"
+    assert unit_of("half_width_5_items", "calibrate") == ""
