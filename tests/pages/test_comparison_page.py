@@ -143,6 +143,12 @@ def test_every_pair_has_its_number():
     assert [pair_number(Three, i, j) for i, j in zip(second, first, strict=True)] == list(range(6))
 
 
+def test_of_all_scores_the_page_answers_for_the_overall_one(bank, pair):
+    found = compare(bank, results(bank, [-1.5, 1.5], names=["old", PAYLOAD]), target="all")
+    assert found.targets[0] != "overall"
+    assert lead_text(comparison_page(found)) == lead_text(pair[1])
+
+
 def test_of_many_models_the_best_are_drawn_and_all_stand_in_the_table(bank):
     many = results(bank, np.linspace(-2.0, 2.0, MOST_MODELS + 5))
     found = compare(bank, many, method="paired")

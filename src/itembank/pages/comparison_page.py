@@ -62,14 +62,14 @@ def comparison_page(
     Parameters
     ----------
     comparison : Comparison
-        The page answers for its first target.
+        The page answers for the overall score, or the first target of a comparison without it.
     bank, responses, selection : optional
         What it was made from: bank and responses tell which items decide between the first two models.
     by_scenario : Comparison, optional
         The same two models on every target, where `comparison` is of one.
     title, command : str
     """
-    target = 0
+    target = comparison.targets.index(comparison.last) if comparison.last in comparison.targets else 0
     name = comparison.targets[target]
     order = order_of(comparison, target)
     first = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
