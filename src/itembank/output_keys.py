@@ -71,18 +71,19 @@ def output_of(name: str) -> Output:
     return own[name] if name in own else outputs()[name]
 
 
-def _is_listed(key: str, listed: str) -> bool:
-    """Whether a key is the one that is listed, in which `{}` is any text."""
+def _is_of_form(key: str, listed: str) -> bool:
+    """Whether a key is one of those that are listed by a name in which `{}` is any text."""
     before, some, after = listed.partition("{}")
-    return key == listed or (bool(some) and key.startswith(before) and key.endswith(after))
+    return bool(before and some) and key.startswith(before) and key.endswith(after)
 
 
 def unit_of(key: str, output: str) -> str:
     """Return the unit of a key of an output, `name` or `name/path`, or of a key of that name in any; '' for others."""
     known, _, path = output.partition("/")
     told = output_of(known).keys if known else {}
-    listed = [told[path]] if path else told.values()
-    name = next((name for keys in listed for one, name in keys.items() if _is_listed(key, one)), key)
+    listed = [pair for keys in ([told[path]] if path else told.values()) for pair in keys.items()]
+    own_name = [name for one, name in listed if one == key]
+    name = next(iter([*own_name, *(name for one, name in listed if _is_of_form(key, one))]), key)
     own = source(is_own=True)
     is_own = name in own["keys"] or known in own["outputs"]
     return str((own if is_own else source())["keys"].get(name, ("", ""))[0])
