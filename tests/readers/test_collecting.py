@@ -13,7 +13,7 @@ from itembank.readers import collecting
 from itembank.readers.collecting import collect
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES, reader_function, source_of_record
+from itembank.readers.sources import reader_function, source_of_record, sources
 from tests.readers import test_evalscope, test_helm, test_opencompass, test_tau2
 from tests.readers.logs import answers, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
@@ -80,7 +80,7 @@ def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
 
 
 def test_every_program_has_a_reader_and_none_takes_a_table_for_its_own():
-    for name in SOURCES:
+    for name in sources():
         assert callable(reader_function(name, "{}_answers")) != callable(reader_function(name, "{}_rows"))
     assert source_of_record({"model_id": "a", "item_id": "b", "response": 1}) is None
 
