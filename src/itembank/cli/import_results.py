@@ -114,16 +114,16 @@ READERS: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 class FormatName(NamedChoice):
-    """Name of a layout of tables or of a source; sources of installed packages are looked up where one is named."""
+    """Name of a layout of tables, or of a source, for which installed packages are asked where it is named or shown."""
+
+    choices = property(lambda _: (*LAYOUTS, *sources()), lambda *_: None)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, or fail and list all that there are."""
-        return NamedChoice(LAYOUTS if value in LAYOUTS else _forms()).convert(value, param, ctx)
+        return value if value in LAYOUTS else super().convert(value, param, ctx)
 
 
-def _forms() -> tuple[str, ...]:
-    """Return what `--as` may say: the layouts of tables, and the programs whose results are read."""
-    return (*LAYOUTS, *sources())
+FORMAT = FormatName(LAYOUTS)
 
 
 @verb("import")
@@ -134,10 +134,10 @@ def import_command(
     form: Annotated[
         str | None,
         option(
-            lambda: f"Format of files that do not show it: {', '.join(_forms())}.",
+            lambda: f"Format of files that do not show it: {', '.join(FORMAT.choices)}.",
             "--as",
             metavar="FORMAT",
-            type=FormatName(LAYOUTS),
+            type=FORMAT,
         ),
     ],
     models: options.Models,
