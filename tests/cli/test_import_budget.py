@@ -16,9 +16,10 @@ HEAVY = (
     "scipy.stats", "scipy.spatial", "joblib", "vl_convert", "pandas", "pyarrow", "rich.console",
     "itembank.readers.read", "itembank_studies", "itembank_scaling",
 )  # fmt: skip
-# with scipy.special comes the BLAS whose threads are limited; `info` needs it to say how precise scores will be
-SESSION = {"numpy", "polars", "scipy.special"}
-READING = SESSION | {"itembank.readers.read"}
+ASKING = {"numpy", "polars"}
+# `info` says how precise scores will be, and a status what an interval reaches
+SHOWING = ASKING | {"scipy.special"}
+READING = SHOWING | {"itembank.readers.read"}
 FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.sparse", "scipy.linalg"}
 COMMANDS = (
     ("session --help", set()),
@@ -27,10 +28,10 @@ COMMANDS = (
     ("run lm-eval --help", set()),
     ("run inspect --help", set()),
     ("run harbor --help", set()),
-    ("info bank", SESSION),
-    ("session ask run.jsonl", SESSION),
-    ("session tell run.jsonl {item} --response 1", SESSION),
-    ("session status run.jsonl", SESSION),
+    ("session ask run.jsonl", ASKING),
+    ("session tell run.jsonl {item} --response 1", ASKING),
+    ("session status run.jsonl", SHOWING),
+    ("info bank", SHOWING),
     ("estimate bank new.parquet --method p-irt --interval model-based", READING),
     ("estimate bank new.parquet", FITTING),
     ("select bank -n 9", FITTING),
@@ -76,4 +77,4 @@ def test_a_command_loads_no_more_than_it_may(loaded):
     for (words, allowed), found in zip(COMMANDS, loaded, strict=True):
         assert set(found) <= allowed, words
     of_info = next(found for (words, _), found in zip(COMMANDS, loaded, strict=True) if words == "info bank")
-    assert set(of_info) == SESSION  # the list is looked at
+    assert set(of_info) == SHOWING  # the list is looked at

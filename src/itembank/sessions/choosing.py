@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
@@ -251,7 +251,7 @@ def probability_above(value: float, standard_error: float, threshold: float) -> 
     """Probability that a score lies above a threshold, by its normal posterior; a score that is known settles it."""
     if standard_error <= 0.0:
         return float(value > threshold)
-    return float(ndtr((value - threshold) / standard_error))
+    return float(scipy.special.ndtr((value - threshold) / standard_error))
 
 
 def _number(value: float) -> str:
