@@ -12,6 +12,7 @@ from itembank.cli.new_results import read_results
 from itembank.cli.options import is_bank, refuse_unused, write_figure
 from itembank.cli.render import print_object, warnings_as_notes, working
 from itembank.cli.signatures import WholeNumbers, argument, option, verb
+from itembank.tables import points_of
 
 
 @verb("dimensions")
@@ -121,7 +122,11 @@ def predictions_command(
     if out.is_json:
         print_object({**about, **parts}, "predictions")
         return
-    title = "Predictions of responses of held-out models"
+    whole = parts["scenarios"][-1]  # all items, or the only scenario
+    title = (
+        f"For held-out models the item model is off by {points_of(whole['calibration_error'])} points on average; "
+        f"chance alone would make it {points_of(whole['by_chance'])}"
+    )
     least = ("n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance")
     out.record(about, show, parts[show], f"predictions/{show}", title=title, least=least)
 
@@ -155,7 +160,10 @@ def weights_command(
         print_object({**about, "parts": rows}, "weights")
         return
     if out.is_table:
-        out.rows(about["selections"], "weights", title="Items chosen")
+        each = [f"the {one['n_items']} items of {one['selection']} count like {one['effective_items']:.1f}"
+                for one in about["selections"]]  # fmt: skip
+        title = f"Of equal weight, {', '.join(each)}"
+        out.rows(about["selections"], "weights", title=title)
     least = ("effective_items", "n_items", "n_chosen")
     out.rows(rows, "weights", title="Weights in the overall score", least=least)
 

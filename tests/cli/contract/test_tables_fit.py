@@ -81,7 +81,6 @@ CALLS = {
     ],
     "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
-    "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
     "study dimensions": ["past.csv --dims 1"],
@@ -105,6 +104,7 @@ CALLS = {
 NO_TABLE = {
     "": "it only calls commands",
     "session start": "it notes where the journal is",
+    "session tell": "it prints a sentence and facts, and no table",
     "session extend": "it notes the budget",
     "gate start": "it prints ids",
     "gate next": "it prints a sentence and a few lines, and no table",
@@ -126,6 +126,7 @@ SERVED = """{"request": "ask", "id": 1}
 {"request": "what"}
 """
 JSON_ALONE = (
+    "session tell asked.jsonl math/0 --response 1",
     "gate start alone.csv --margin 0.3 -o made-gate",
     "select bank -n 7 --method random",
     "select bank -n 7 --predict law",
@@ -292,7 +293,6 @@ OTHER_ROWS = {
     "scaling transfer": "of a pair of scenarios, CSV has the pair beside each of its rows",
     "gate verdict": "CSV has both kinds of flips, which JSON has by scenario, beside the verdict",
     "bank list": "the table has sizes of one bank in words",
-    "session tell": "the table has a line for each fact",
     "study table": "the table has means over rows",
 }
 """Commands whose rows differ between the forms, and why."""
