@@ -560,9 +560,7 @@ def test_one_sentence_says_whether_the_goal_was_reached():
         f"Stopped by the budget of 9 items: the goal of ±0.001 (0.1 points) was not reached, the half-width is "
         f"{100.0 * half:.1f} points."
     )
-    assert said["half-width", True].startswith(
-        "Stopped: the goal of ±0.9 (90 points) was reached, the half-width is "
-    )
+    assert said["half-width", True].startswith("Stopped: the goal of ±0.9 (90 points) was reached, the half-width is ")
     missed = "±0.9 (90 points) for overall and ±0.001 (0.1 points) for law was not reached, the half-widths are"
     assert missed in said["half-widths", False]
     assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]

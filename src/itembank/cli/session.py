@@ -158,7 +158,6 @@ def tell(
     new_units: NewUnits,
     failed: Annotated[bool, "There is no answer: skip the item."],
     again: Annotated[bool, "With --failed: the item may be asked again."],
-    reason: Annotated[str, "With --failed: why, for people."] = "",
     bank: options.BankOfJournal,
     output_format: Annotated[
         str, option("How to print the state of the session.", "--format", type=("json", "table"))
@@ -183,7 +182,7 @@ def tell(
     from itembank.sessions.answers import parse_answers, tell_all
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
-    given |= {"failed": failed, "again": again, "reason": reason}
+    given |= {"failed": failed, "again": again}
     if item == "-":
         refuse_unused((given, False, "an ITEM; with - the answers come from standard input"))
         answers = parse_answers(_standard_input(), "standard input")
@@ -246,8 +245,8 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
         raise click.UsageError("--correct C and --trials N belong together.")
     if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
         raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
-    if not given["failed"] and (given["again"] or given["reason"]):
-        raise click.UsageError("--again and --reason belong to --failed.")
+    if not given["failed"] and given["again"]:
+        raise click.UsageError("--again belongs to --failed.")
     return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
 
 

@@ -85,9 +85,9 @@ CALLS = {
     "session status": ["answered.jsonl"],
     "study dimensions": ["past.csv --dims 1"],
     "study homogeneity": ["bank"],
-    "study predictions": ["bank", "bank --show bins"],
+    "study predictions": ["bank"],
     "study weights": ["bank selection.json random.json"],
-    "study tasks": ["past.csv --cost tokens", "past.csv --show correlations --format csv"],
+    "study tasks": ["past.csv --cost tokens"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [_SAMPLES, f"{_SAMPLES} --budget 10 --show errors", f"{_SAMPLES} --show tail"],
     "scaling transfer": [
@@ -169,6 +169,8 @@ class Printed:
     tables: tuple
     content: dict | None
     rows: list
+    text: str
+    """What a terminal of 80 columns shows, standard error included."""
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +206,10 @@ def printed(tmp_path_factory, few_folds):
 
 def _printed(words, forms, found):
     """Call a command for its tables, which `found` collects, and in other forms, which write into other places."""
-    code, _, err = run(words)
-    assert code in {0, 3}, f"{words}: {err}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        code, shown, notes = run(words)
+    assert code in {0, 3}, f"{words}: {notes}"
     tables_of, texts = tuple(found), {}
     found.clear()
     for form in forms:
@@ -213,7 +217,8 @@ def _printed(words, forms, found):
         texts[form] = out.replace(f"{form}-made", "made")
         assert code in {0, 3} or "Leave it out" in err, f"{words}: {err}"
     content = json.loads(texts["json"]) if texts.get("json") else None
-    return Printed(tables_of, content, list(csv.DictReader(io.StringIO(texts.get("csv", "")))))
+    rows = list(csv.DictReader(io.StringIO(texts.get("csv", ""))))
+    return Printed(tables_of, content, rows, shown + notes)
 
 
 def _with_long_ids(column):
@@ -252,6 +257,14 @@ def test_a_table_fits(printed, command):
     for table in found:
         for width in WIDTHS:
             check_fits(table, width)
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_every_line_fits(printed, command):
+    for one in printed[command]:
+        long = [line for line in one.text.split("\n") if tables.cell_len(line) > 80]
+        # a command to copy stays whole, and so does a word
+        assert not "\n".join(line for line in long if not line.startswith("  itembank ") and " " in line.strip())
 
 
 def rows_in(content):

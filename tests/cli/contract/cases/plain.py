@@ -57,19 +57,16 @@ _DOWNLOAD = Case(
     modes={
         "alpaca": Mode(
             "alpaca-eval --from alpaca -o out/r.parquet",
-            about=("--output", "--items", "--format", "--from"),
+            about=("--output", "--format", "--from"),
         ),
         "bfcl": Mode("bfcl --from bfcl -o out/r.parquet", about=("--from", "--file", "--model")),
         "swe-bench": Mode(
-            "swebench-verified --from swe --items instances.jsonl -o out/r.parquet",
-            about=("--items", "--spec"),
-            values={"--items": "--items instances-2.jsonl", "--spec": "--spec errors.toml"},
+            "swebench-verified --from swe -o out/r.parquet",
+            about=("--spec",),
+            values={"--spec": "--spec errors.toml"},
         ),
     },
-    values=options(
-        "--output out/other.parquet --items items.csv --from bfcl-more "
-        "--model a --file x --spec reading.toml --format json"
-    ),
+    values=options("--output out/other.parquet --from bfcl-more --model a --file x --spec reading.toml --format json"),
     stops={
         ("alpaca", "--from"): "holds no annotations of AlpacaEval",
         ("alpaca", "--items"): "is in the table of items",
@@ -101,7 +98,7 @@ _PREDICTIONS = Case(
         "bank": Mode("bank --format csv"),
         "figure": Mode("bank --figure out/p.png", about=("--figure", "--format")),
     },
-    values=options("--show bins --figure out/other.png --format json"),
+    values=options("--figure out/other.png --format json"),
 )
 _SELECTION = Case(
     modes={"selection": Mode("bank selection.json")}, values=options("--figure out/weights.png --format csv")
@@ -111,7 +108,7 @@ _TASKS = Case(
         "tasks": Mode("flipped.csv --format csv"),
         "figure": Mode("past.csv --figure out/t.png --format csv", about=("--cost", "--figure")),
     },
-    values=options("--format json --by item_id --cost tokens --show correlations --figure out/tasks.png"),
+    values=options("--format json --by item_id --cost tokens --figure out/tasks.png"),
 )
 _QUICKSTART = Case(
     modes={"language models": Mode("-o out/quickstart --format csv")},
