@@ -101,3 +101,12 @@ def test_a_slip_in_a_unit_of_cost_is_refused_with_a_way_out_that_works(run, jour
     assert (refused.code, refused.out, journal.read_bytes()) == (1, "", before)
     assert "Did you mean 'output_tokens'? A unit that is meant to be new needs --new-units." in refused.err
     assert tell("--new-units").json["costs"] == {"output_token": 3.0}
+
+
+def test_a_person_reads_the_score_first(run, journal):
+    (item,) = ids(run, journal)
+    told = run.ok("session", "tell", journal, item, "--response", 1, "--cost", "seconds=2", "--format", "table").out
+    score = run.ok("session", "status", journal).out.splitlines()[0]
+    assert told.splitlines()[0] == f"1 answer is kept. {score}"
+    assert "2 seconds spent" in told
+    assert "conclusion" not in told
