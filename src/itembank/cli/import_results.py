@@ -285,6 +285,7 @@ def download_command(
     only: Annotated[
         tuple[str, ...], option("Fetch only files whose names match. Repeatable.", "--file", metavar="PATTERN")
     ],
+    items: Items,
     spec_file: SpecFile,
     out: options.Out,
 ) -> None:
@@ -293,7 +294,7 @@ def download_command(
       itembank download
       itembank download alpaca-eval -o responses.parquet
       itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
-      itembank download swebench-verified --from verified/ -o responses.parquet
+      itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
 
     Without a NAME it lists the stores. Mind the licence of a store: some allow no commercial use. An interrupted
     download continues. What was read is compared with the published scores; models whose score differs are named. For
@@ -313,7 +314,7 @@ def download_command(
     else:
         with working("download") as report:
             folder = fetch_public(name, models=models_wanted, only=only, progress=report)
-    _write(partial(_read_public, name, folder, spec_file), output, out)
+    _write(partial(_read_public, name, folder, spec_file, items=items), output, out)
 
 
 def _list_sources(out: Printer) -> None:
@@ -350,14 +351,12 @@ def _list_sources(out: Printer) -> None:
     )
 
 
-def _read_public(
-    name: str, folder: Path, spec_file: Path | None, *, progress: "ProgressCallback"
-) -> "ib.ResponseMatrix":
+def _read_public(name: str, folder: Path, spec_file: Path | None, **known: Any) -> "ib.ResponseMatrix":
     """Read, and say how the scores compare with the published ones."""
     from itembank.readers.public.read_public import read_public
 
     chosen = {**public_source(name).choices, **file_choices(spec_file, ReadingSpec)}
-    found = read_public(name, folder, spec=ReadingSpec(**chosen), progress=progress)
+    found = read_public(name, folder, spec=ReadingSpec(**chosen), **known)
     check = found.check
     if check is not None and check.n_compared:
         note(

@@ -30,3 +30,7 @@ def make_files(folder):
     write(folder / "swe" / name, {"resolved": IDS[:1], "no_generation": IDS[1:3], "no_logs": IDS[3:]})
     (folder / "reports.csv").write_text("model_id,size\na,1\nb,2\n")
     (folder / "deep-items.csv").write_text("item_id,hours\n" + "".join(f"q{k},{k}\n" for k in range(4)))
+    known = [{"item_id": one, "hours": k} for k, one in enumerate(IDS)]
+    (folder / "instances.jsonl").write_text("\n".join(map(json.dumps, known)), encoding="utf-8")
+    known = [{"item_id": one, "hours": 2 * k} for k, one in enumerate(IDS)]
+    (folder / "instances-2.jsonl").write_text("\n".join(map(json.dumps, known)), encoding="utf-8")

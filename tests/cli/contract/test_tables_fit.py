@@ -112,7 +112,7 @@ NO_TABLE = {
     "study run": "study table shows it",
     "bank build": "it writes into the user's folder; one row of short texts",
     "push": "it needs the Hub; one row of short texts",
-    "pull": "it needs the Hub; one row of short texts",
+    "pull": "it needs the Hub, and prints a sentence",
     "run harbor": "it needs Harbor, and prints the table of estimate",
     "run inspect": "it needs inspect_ai, and prints the table of estimate",
     "quickstart": "it takes long; a test below has its rows",
@@ -137,7 +137,7 @@ JSON_ALONE = (
 """Calls that are here for their JSON."""
 _NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its command print it"
 NOT_PRINTED = {
-    **dict.fromkeys(("bank-build", "push", "pull", "run", "run-dry", "quickstart"), _NO_TABLE),
+    **dict.fromkeys(("bank-build", "push", "run", "run-dry", "quickstart"), _NO_TABLE),
     **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items"), _ELSEWHERE),
     "info": "n_items_in_bank prompts caution assumed_questions",
     "calibrate rows": "caution assumed_questions",

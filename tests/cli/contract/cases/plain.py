@@ -57,16 +57,19 @@ _DOWNLOAD = Case(
     modes={
         "alpaca": Mode(
             "alpaca-eval --from alpaca -o out/r.parquet",
-            about=("--output", "--format", "--from"),
+            about=("--output", "--items", "--format", "--from"),
         ),
         "bfcl": Mode("bfcl --from bfcl -o out/r.parquet", about=("--from", "--file", "--model")),
         "swe-bench": Mode(
-            "swebench-verified --from swe -o out/r.parquet",
-            about=("--spec",),
-            values={"--spec": "--spec errors.toml"},
+            "swebench-verified --from swe --items instances.jsonl -o out/r.parquet",
+            about=("--items", "--spec"),
+            values={"--items": "--items instances-2.jsonl", "--spec": "--spec errors.toml"},
         ),
     },
-    values=options("--output out/other.parquet --from bfcl-more --model a --file x --spec reading.toml --format json"),
+    values=options(
+        "--output out/other.parquet --items items.csv --from bfcl-more "
+        "--model a --file x --spec reading.toml --format json"
+    ),
     stops={
         ("alpaca", "--from"): "holds no annotations of AlpacaEval",
         ("alpaca", "--items"): "is in the table of items",
