@@ -111,6 +111,11 @@ def decimals_of(numbers: Sequence[float]) -> int:
     return 2 if 5e-5 <= max(map(abs, numbers), default=0.0) < 0.01 else 1
 
 
+def points_of(number: float) -> str:
+    """Write a number from 0 to 1 in points for a sentence, as a cell of a table has it: '7.6', '0.45'."""
+    return f"{100.0 * number:z.{decimals_of([number])}f}"
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

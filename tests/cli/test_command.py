@@ -165,3 +165,42 @@ def test_the_help_shows_defaults_and_choices():
     assert "NUMBER|global|scenario" in text
     assert "[default: 3]" in text
     assert "A weight.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("merge",), "itembank bank add-models."),
+        (("bank", "merge"), "itembank bank add-models."),
+        (("help",), "itembank --help."),
+        (("score",), "itembank estimate."),
+        (("study", "show"), "itembank study table."),
+        (("export", "html"), "It is one of ids."),
+        (("calibrat",), "Did you mean 'calibrate'?"),
+        (("select", "bank", "--n", 5), "Write --n-items N."),
+        (("select", "bank", "--json"), "Write --format json."),
+        (("estimate", "bank", "new.csv", "--output", "x"), "Write --format csv > FILE.csv."),
+        (("estimate", "bank", "new.csv", "--html", "x"), "Write --report FILE.html."),
+        (("estimate", "bank", "new.csv", "--items-file", "x"), "Write --selection FILE."),
+        (("compare", "a.csv", "b.csv", "--metric", "acc"), "itembank import FILES --metric ..."),
+        (("calibrate", "r.parquet", "--n-dims", 2), "Did you mean '--dims'?"),
+    ],
+)
+def test_what_people_type_first_is_answered_with_what_does_it(run, words, advice):
+    outcome = run(*words)
+    assert outcome.code == 2
+    assert advice in " ".join(outcome.err.split())
+
+
+def test_advice_names_options_that_the_command_has(run):
+    told = run("estimate", "bank", "new.csv", "--seed", 3).err.splitlines()[-1]
+    assert told == "Error: No such option --seed."
+
+
+def test_errors_fit_the_terminal_as_notes_do(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "bank").touch()
+    for words in (("info", tmp_path / "absent"), ("select", tmp_path / "bank", "-n", 5), ("bank", "nothing")):
+        outcome = run(*words)
+        assert outcome.code
+        assert all(len(line) <= 60 or " " not in line.strip() for line in outcome.err.splitlines())

@@ -284,3 +284,21 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
 def test_a_program_goes_with_no_other_format(run, folder):
     done = run("import", "promptfoo.json", "--jq", ROW, "--as", "promptfoo", "-o", "o.parquet")
     assert (done.code, "leave --as out" in done.err) == (2, True)
+
+
+EVENTS = (
+    [{"spec": {"name": "s1"}}]
+    + [{"id": f"t.{k}", "type": kind, "data": data, "sample_id": f"t.{k}"}
+       for k in range(3) for kind, data in (("sampling", {"sampled": ["a"]}), ("match", {"correct": k != 1}))]
+    + [{"final_report": {"accuracy": 0.7}}]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [(), ("--column", "response=data.correct")])
+def test_rows_of_objects_are_told_a_program_that_reads_them(folder, run, more):
+    Path("log of events.jsonl").write_text("\n".join(map(json.dumps, EVENTS)))
+    said = run("import", "log of events.jsonl", *more, "-o", "responses.parquet").err
+    assert "these hold objects: 'spec', 'data', 'final_report'" in said
+    advice = said[said.index("itembank import") :].splitlines()[0]
+    run.ok(*shlex.split(advice)[1:])
+    assert read_responses("responses.parquet").responses.tolist() == [[1.0, 0.0, 1.0]]

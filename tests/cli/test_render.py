@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from itembank.cli.render import Printer, _PlainProgress, print_ids, progress, refuse_empty
+from itembank.cli.render import Printer, _PlainProgress, print_ids, progress, refuse_empty, wrapped
 from itembank.errors import DataError
 
 
@@ -137,3 +137,20 @@ def test_a_missing_number_is_no_success():
     refuse_empty(rows[:1], "estimate", ("model_id", "target"))
     with pytest.raises(DataError, match=r"estimate must be known, got 1 of 2 that are not: 'a on law'"):
         refuse_empty(rows, "estimate", ("model_id", "target"))
+
+
+def test_a_note_is_broken_between_words_and_a_command_that_ends_it_is_whole(monkeypatch):
+    command = "itembank import results-of-a-model.csv -o responses.parquet"
+    monkeypatch.setenv("COLUMNS", "40")
+    assert wrapped(f"Run these items. Next: {command}").splitlines() == ["Run these items. Next:", f"  {command}"]
+    sentence = "The mean is of all answers; itembank calibrate --across items makes it so."
+    assert wrapped(sentence).splitlines() == [
+        "The mean is of all answers; itembank",
+        "calibrate --across items makes it so.",
+    ]
+    fact = f"{'Proved':<17}worse by less than 9.4 points, worse by more than 3.6 points"
+    first, *rest = wrapped(fact, indent=17).splitlines()
+    assert first.startswith("Proved           worse")
+    assert all(line.startswith(" " * 17) and len(line) <= 40 for line in rest)
+    monkeypatch.delenv("COLUMNS")
+    assert wrapped(sentence) == sentence

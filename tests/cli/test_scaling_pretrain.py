@@ -75,6 +75,11 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     result = run_with_bank(files, "--law", "irsl", *checked(files, 0), *drawn)
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
+    found = run_with_bank(files, "--law", "irsl", *checked(files, 0), "--format", "json").stdout
+    best = max(json.loads(found)["forecasts"], key=lambda row: row["score"])
+    first = result.stdout.splitlines()[0]
+    assert f"{best['recipe']} should score {100.0 * best['score']:.1f} points (" in first
+    assert first.endswith(" recipes")  # no sizes were held out, so that nothing is known of errors
     assert figure.read_text(encoding="utf-8").startswith("<svg")
     assert "Figure:" in result.stderr
     assert f"Report: {page}" in result.stderr

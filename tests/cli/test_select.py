@@ -164,3 +164,15 @@ def test_a_scenario_is_predicted_without_being_asked(run, bank_folder, tmp_path)
     write_responses(new, tmp_path / "new.parquet")
     outcome = run("estimate", bank_folder, tmp_path / "new.parquet", "--selection", tmp_path / "s.json")
     assert "'law': no item was answered, and the score is predicted from the other answers." in outcome.err
+
+
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_fewer_items_than_scenarios_say_what_is_left_out_and_how_many_are_enough(run, bank_folder):
+    said = run.ok("select", bank_folder, "-n", 2).err
+    assert "None of the 2 items is of" in said
+    assert "For an item of each of the 3: -n 3." in said
+    rows = run.json("select", bank_folder, "-n", 3)["items"]
+    assert len({row["scenario"] for row in rows}) == 3
+    assert "None of the" not in run.ok("select", bank_folder, "-n", 3).err
+    refused = run("select", bank_folder, "-n", 2, "--method", "random").err
+    assert "To leave scenarios out: --method auto, v-optimal or optimal-design." in refused

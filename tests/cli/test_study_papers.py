@@ -51,6 +51,9 @@ def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
     figure = tmp_path / "predictions.svg"
     found = run.json("study", "predictions", bank_folder, "--figure", figure)
     assert found["family"] == "bernoulli"
+    error, by_chance = (100.0 * found["scenarios"][-1][name] for name in ("calibration_error", "by_chance"))
+    said = run.ok("study", "predictions", bank_folder).out.splitlines()[0]
+    assert f"off by {error:.1f} points on average; chance alone would make it {by_chance:.1f}" in said
     assert found["scenarios"][-1]["scenario"] == "all items"
     assert sum(row["n_cells"] for row in found["bins"]) == 2 * found["scenarios"][-1]["n_cells"]
     assert figure.read_text(encoding="utf-8").startswith("<svg")
@@ -80,6 +83,9 @@ def test_selections_stand_under_each_other_by_the_names_of_their_files(run, bank
     rows = [line.split(",") for line in outcome.out.splitlines()]
     assert [row[4] for row in rows[:3]] == ["selection", "random", "anchor-irt"]
     table = run("study", "weights", bank_with_selections / "bank", *files)
+    assert table.out.startswith(
+        "Of equal weight, the 9 items of random count like 9.0, the 9 items of anchor-irt count"
+    )
     assert "effective_share" in table.out
     assert "weight_in_score" in table.out
 

@@ -165,8 +165,8 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     chosen, found = choose_method(asked), try_methods(asked, DEFAULT_MEMBERS)
     errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
     errors["stacked"] = found.by(Stacked()).error
-    said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
-    assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
+    said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d)\b", chosen.explanation))
+    assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.1f}" for name, error in errors.items()}
     assert chosen.explanation.startswith(
         f"{METHODS.label(chosen.spec)}. Cross-validated mean errors of the overall score"
     )

@@ -186,6 +186,24 @@ def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
     assert "ran whole scenarios, which is no random draw" in ib.gate(mixed, ran).notes[-1]
 
 
+def test_a_run_that_stopped_does_not_pass() -> None:
+    """Nor do other items that are no random sample; where it passes with all others wrong, it does."""
+    old, new = changed(20, 20)
+    order = np.random.default_rng(1).permutation(1000)  # right and wrong answers along the whole file
+    old, new = old.take(items=order), new.take(items=order)
+    first = ib.gate(old, new.take(items=np.arange(300)), margin=0.1)
+    assert (first.verdict, first.exit_code) == ("undecided", 3)
+    assert "if these 300 of 1000 items were a random sample, and they are not" in first.sentence
+    assert any("next to each other" in note for note in first.notes)
+    drawn = ib.gate(old, new.take(items=np.random.default_rng(2).choice(1000, 300, replace=False)), margin=0.1)
+    assert (drawn.verdict, drawn.notes) == ("pass", ())
+    nearly = ib.gate(old, new.take(items=np.arange(980)), margin=0.1)
+    assert nearly.passed
+    assert "next to each other" in nearly.notes[0]
+    turned = ib.ResponseMatrix.create(1.0 - new.responses, model_ids=["new"], items=new.items)
+    assert ib.gate(old, turned.take(items=np.arange(700)), margin=0.1).verdict == "fail"
+
+
 @pytest.mark.usefixtures("few_folds")
 def test_a_bank_gives_the_difference_of_compare() -> None:
     """On the same items, with the interval of the same level."""

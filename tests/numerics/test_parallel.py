@@ -149,14 +149,23 @@ def test_blas_has_one_thread_inside_and_what_it_had_outside():
     assert one_blas_thread()(n_blas_threads)() == {1}
 
 
-def test_no_blas_is_loaded_later_whose_threads_it_does_not_see():
+def test_a_blas_that_is_loaded_within_has_one_thread_there_and_as_many_as_numpys_afterwards():
     program = """
-from threadpoolctl import threadpool_info
+import os
+from threadpoolctl import threadpool_info, threadpool_limits
 from itembank.numerics.parallel import one_blas_thread
 
+def n_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+threadpool_limits(2, user_api="blas")
 with one_blas_thread():
-    before = len(threadpool_info())
     import scipy.linalg
-    assert len(threadpool_info()) == before
+    assert n_threads() == {1}
+assert n_threads() == {2}
+with one_blas_thread():
+    assert n_threads() == {1}
+assert n_threads() == {2}
+assert os.environ["OPENBLAS_NUM_THREADS"] == "2"
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "2"})

@@ -75,7 +75,7 @@ def test_v_optimal_items_say_the_error_of_models_left_out_and_both_widths(bank, 
     like = f"±{100 * np.median(half):.1f} points if it is like the 14 past ones"
     assert chosen.explanation.startswith(f"v-optimal. 95 % interval of the overall score: about {like}; ±")
     assert chosen.explanation.endswith(
-        f"points whatever the model is (method='drawn'). Cross-validated mean error: {points:.2f} points."
+        f"points whatever the model is (method='drawn'). Cross-validated mean error: {points:.1f} points."
     )
 
 

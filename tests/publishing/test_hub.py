@@ -87,8 +87,8 @@ def test_questions_are_refused_before_anything_is_sent(hub):
 
 def test_pull_writes_ordinary_files_of_the_bank_alone(hub, folder, tmp_path, run):
     hub.put("me/bank", folder, **{"README.md": b"# hello", "score.py": b"raise SystemExit", "evil/x.sh": b"rm"})
-    outcome = run.ok("pull", "hf:me/bank", "-o", tmp_path / "mine", "--format", "json")
-    assert outcome.json["rows"][0]["name"] == f"hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}"
+    said = run.ok("pull", "hf:me/bank", "-o", tmp_path / "mine").err
+    assert f"Pulled hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}, bank " in said
     mine = [path for path in (tmp_path / "mine").rglob("*") if path.is_file()]
     assert {path.name for path in mine} == FILES
     assert not any(path.is_symlink() for path in mine)

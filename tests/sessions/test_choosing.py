@@ -557,13 +557,11 @@ def test_one_sentence_says_whether_the_goal_was_reached():
             said[name, is_met] = session.conclusion
     half = session_half_width(model_based(BANK, budget=Budget(9), stopping=Stopping(half_width=0.001)))
     assert said["half-width", False] == (
-        f"Stopped by the budget of 9 items: the goal of ±0.001 (0.10 points) was not reached, the half-width is "
-        f"{100.0 * half:.2f} points."
+        f"Stopped by the budget of 9 items: the goal of ±0.001 (0.1 points) was not reached, the half-width is "
+        f"{100.0 * half:.1f} points."
     )
-    assert said["half-width", True].startswith(
-        "Stopped: the goal of ±0.9 (90.00 points) was reached, the half-width is "
-    )
-    missed = "±0.9 (90.00 points) for overall and ±0.001 (0.10 points) for law was not reached, the half-widths are"
+    assert said["half-width", True].startswith("Stopped: the goal of ±0.9 (90 points) was reached, the half-width is ")
+    missed = "±0.9 (90 points) for overall and ±0.001 (0.1 points) for law was not reached, the half-widths are"
     assert missed in said["half-widths", False]
     assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]
     assert "a standard error of ability of 5 was reached" in said["ability", True]

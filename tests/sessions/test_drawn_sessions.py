@@ -153,7 +153,7 @@ def test_it_stops_at_a_half_width_after_enough_draws():
     found = session.estimate().scores
     assert session.is_precise
     assert (found.high - found.low)[0, -1] <= 0.14
-    assert "the goal of ±0.07 (7.00 points) was reached" in session.conclusion
+    assert "the goal of ±0.07 (7 points) was reached" in session.conclusion
 
 
 def test_a_question_is_settled_later_than_one_look_would():

@@ -11,7 +11,7 @@ moment estimate of rho (Kleinman 1973, JASA 68, 46-54).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from itembank.calibration.fits import Fit, FitData
 from itembank.numerics.arrays import FloatArray
@@ -90,6 +90,6 @@ def _probabilities(fit: Fit, lower: FloatArray, part: slice) -> tuple[FloatArray
     half_step = np.sqrt(3.0 * np.maximum(variance, 0.0))
     first = second = np.zeros_like(mean)
     for place, weight in THREE_NODES:
-        probability = lower + (1.0 - lower) * expit(mean + place * half_step)
+        probability = lower + (1.0 - lower) * scipy.special.expit(mean + place * half_step)
         first, second = first + weight * probability, second + weight * probability**2
     return first, np.maximum(second - first**2, 0.0)

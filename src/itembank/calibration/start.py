@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from scipy.special import logit
 
 from itembank.calibration.fits import Ascent, FitData, Place, Point
 from itembank.errors import remedy
@@ -53,7 +52,7 @@ def start_values(data: FitData) -> FloatArray:
         return data.responses
     else:
         fractions = (data.responses * data.n_trials + 0.5) / (data.n_trials + 1.0)
-    result: FloatArray = logit(fractions)
+    result: FloatArray = scipy.special.logit(fractions)
     return result
 
 

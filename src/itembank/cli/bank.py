@@ -15,6 +15,7 @@ from itembank.cli.options import ids_of_file, refuse_unused
 from itembank.cli.render import note, working
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import shown, visible
+from itembank.tables import points_of
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -217,7 +218,7 @@ def add_items(
             if made is not None and made.linking_error is not None:
                 note(
                     f"Linked by {made.n_models} models and {made.n_items} old items: the link adds a standard error of "
-                    f"{100 * made.linking_error:.2f} points to scores."
+                    f"{points_of(made.linking_error)} points to scores."
                 )
             return changed
 

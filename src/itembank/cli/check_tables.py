@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, print_object
+from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, print_object, wrapped
 from itembank.errors import visible
 from itembank.responses.score_names import OVERALL
 
@@ -53,7 +53,7 @@ def _print_sections(checks: "Checks") -> None:
 
 def _say(sentences: Sequence[str]) -> None:
     for sentence in sentences:
-        click.echo(visible(sentence))
+        click.echo(wrapped(visible(sentence)))
 
 
 def _print_fit(fit: "FitCheck") -> None:

@@ -38,19 +38,16 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             option = error.option_name
-            in_file = _in_file(self, error.option_name)
-            if in_file:
-                raise click.UsageError(in_file, ctx) from error
             harness = next((one.metavar for one in self.params if one.type is click.UNPROCESSED and one.metavar), "")
             name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
             words = (
-                f"No such option {option}. Arguments of {name} come last, after two dashes: -- {option} ..."
-                if name
-                else ""
-            ) or _belongs_to_import(self, ctx, error.option_name)
-            if not words:
-                raise
-            raise click.UsageError(words, ctx) from error
+                _in_file(self, option)
+                or (name and f". Arguments of {name} come last, after two dashes: -- {option} ...")
+                or _meant(self, option)
+                or _belongs_to_import(self, ctx, option)
+                or f".{did_you_mean(option, [one for known in self.params for one in known.opts if one[:2] == '--'])}"
+            )
+            raise click.UsageError(f"No such option {option}{words}", ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options under their headings; of those that other commands explain, the names alone."""
@@ -83,11 +80,17 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which was probably meant."""
-        is_known = self.get_command(ctx, args[0]) is not None
-        near = "" if is_known else did_you_mean(args[0], self.list_commands(ctx))
-        if near:
-            ctx.fail(f"No such command {args[0]!r}.{near}")
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"No such command {args[0]!r}.{self._instead(ctx, args[0])}")
         return super().resolve_command(ctx, args)
+
+    def _instead(self, ctx: click.Context, name: str) -> str:
+        """Say what was probably meant by an unknown command, or which there are where these are few."""
+        names = self.list_commands(ctx)
+        known = {*names, *(flag for one in self.get_params(ctx) for flag in one.opts)}
+        meant = next((one for one in MEANT_COMMANDS.get(name, ()) if one.split()[0] in known), "")
+        few = f" It is one of {', '.join(names)}." if len(names) <= MOST_NAMED else ""
+        return f" Write {ctx.command_path} {meant}." if meant else did_you_mean(name, names) or few
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings."""
@@ -145,14 +148,54 @@ def failure(error: BaseException) -> tuple[str, int]:
     return text, EXIT_USAGE if isinstance(error, ParameterError) else EXIT_FAILED
 
 
+MOST_NAMED = 10
+"""Commands of a group that a message lists."""
+MEANT_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("score", "evaluate", "eval", "predict"), ("estimate",)),
+    **dict.fromkeys(("fit", "train", "create", "init"), ("calibrate",)),
+    **dict.fromkeys(("audit", "validate"), ("check",)),
+    **dict.fromkeys(("rank", "diff"), ("compare",)),
+    **dict.fromkeys(("read", "load", "convert"), ("import",)),
+    **dict.fromkeys(("show", "describe", "inspect"), ("info", "table")),
+    "merge": ("add-models", "bank add-models"),
+    "remove": ("retire", "bank retire"),
+    "list": ("bank list",),
+    "build": ("bank build",),
+    "begin": ("start",),
+    "help": ("--help",),
+    "version": ("--version",),
+}
+"""What people type first, and the command that does it: the first that a group has."""
+MEANT_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "json": ("--format json",),
+    "csv": ("--format csv",),
+    **dict.fromkeys(("output", "o"), ("--format csv > FILE.csv",)),
+    "html": ("--report FILE.html",),
+    "out": ("--output PATH",),
+    **dict.fromkeys(("ci", "confidence", "alpha"), ("--level 0.95",)),
+    **dict.fromkeys(("n", "k", "count", "size"), ("--n-items N", "--max-items N")),
+    "items": ("--n-items N", "--selection FILE"),
+    **dict.fromkeys(("items-file", "subset"), ("--must-include FILE", "--selection FILE")),
+    "model": ("--model-id NAME", "--item-model NAME"),
+    "precision": ("--half-width W",),
+}
+
+
+def _meant(command: click.Command, option: str) -> str:
+    """Say what is written for an option that people try first, if the command has that."""
+    known = {name for one in command.params for name in one.opts}
+    lines = [one for one in MEANT_OPTIONS.get(option.lstrip("-"), ()) if one.split()[0] in known]
+    return f". Write {lines[0]}." if lines else ""
+
+
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:
     """Say that an option of how files are read belongs to `import`, if a command reads results."""
     root = ctx.find_root()
     reader = root.command.get_command(root, "import") if isinstance(root.command, click.Group) else None
-    reads = any(one.name == "responses" for one in command.params)
+    reads = any(one.name in {"responses", "jq"} for one in command.params)
     if reader is None or not reads or not any(option in one.opts for one in reader.params):
         return ""
-    return f"No such option {option}: how files are read is chosen first, by itembank import FILES {option} ..."
+    return f": how files are read is chosen first, by itembank import FILES {option} ..."
 
 
 _IN_FILE = {
@@ -180,7 +223,7 @@ def _in_file(command: click.Command, option: str) -> str:
     for file, lines in _IN_FILE.items():
         has_file = any(file in one.opts for one in command.params) and (file == "--session" or command.name == "import")
         if has_file and (line := lines.get(option.removeprefix("--"))):
-            return f"No such option {option}: write {line} in a file, and give {file} FILE.toml."
+            return f": write {line} in a file, and give {file} FILE.toml."
     return ""
 
 

@@ -141,7 +141,7 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
     title = "" if is_ranking else comparison.sentence
     if not title:
         by_bank = f", by {comparison.method}" if comparison.bank_id else ""
-        what = _first_in_words(comparison, of_what) if is_ranking else f"Difference of the {of_what}, B - A, in points"
+        what = _first_in_words(comparison, of_what) if is_ranking else _pairs_in_words(comparison, of_what)
         title = f"{what}{by_bank}"
     out.rows(
         rows,
@@ -172,6 +172,15 @@ def _first_in_words(comparison: "ib.Comparison", of_what: str) -> str:
     words = f"{first['model_id']} is first of {len(comparison.model_ids)} models by the {of_what}"
     before = 100.0 * abs(second["behind_best"])
     return f"{words}, {before:.1f} points before the next" if before > 0.0 else words
+
+
+def _pairs_in_words(comparison: "ib.Comparison", of_what: str) -> str:
+    """Say how many differences are clear, where there are several."""
+    n_clear = int((comparison.ranking.rank_low - 1).sum())  # each pair once, by the one that is worse
+    which = f"{len(comparison.model_ids)} models" if comparison.n_pairs > 1 else "both models"
+    return (
+        f"{n_clear} of {comparison.difference.value.size} differences of {which} are clear; {of_what}, B - A, in points"
+    )
 
 
 def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:

@@ -110,15 +110,16 @@ def print_estimates(estimates: "ib.ScoreEstimates", out: Printer) -> None:
     """
     rows = estimates.rows()
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
-    is_of_several = out.is_table and len(estimates.model_ids) > 1
+    is_of_several, is_brief = out.is_table and len(estimates.model_ids) > 1, False
     if out.is_table:
         columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
         main = estimates.main_target
         rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
         if is_of_several and len({row["target"] for row in rows}) > 1 and not is_verbose():
-            note("Scores of scenarios: --verbose.")
-            rows = [row for row in rows if row["target"] == main]
+            rows, is_brief = [row for row in rows if row["target"] == main], True
         if is_of_several and {row["target"] for row in rows} == {OVERALL}:
             columns.remove("target")
     of = f" (of {visible(estimates.target_id)})" if "@" in estimates.target_id else ""
     out.rows(rows, "estimate", title=f"{estimates.sentence}{of}", columns=columns, least=("typicality", "items"))
+    if is_brief:
+        note("Scores of scenarios: --verbose.")

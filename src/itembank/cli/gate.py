@@ -16,7 +16,7 @@ from itembank.cli import options
 from itembank.cli.command import EXIT_FAILED, EXIT_NO_VERDICT, Command, Group, failure
 from itembank.cli.new_results import importing_first, read_new_results
 from itembank.cli.options import refuse_unused, typed_command, write_report
-from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working
+from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working, wrapped
 from itembank.cli.session_run import RUNNING, command_options, ends_like_ctrl_c, note_failure
 from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
@@ -121,7 +121,7 @@ def _or_says_why_not(context: Callable[[], click.Context]) -> Iterator[None]:
             with suppress(OSError):
                 _tell_github(ci_reports.summary_without_verdict(reason), "none")
         elif not isinstance(error, click.UsageError | BrokenPipeError):
-            click.echo(f"Error: {reason}", err=True)
+            click.echo(wrapped(f"Error: {reason}"), err=True)
         if asked.get("junit"):
             with suppress(OSError):
                 write_text(asked["junit"], ci_reports.junit_without_verdict(reason))
@@ -272,7 +272,7 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     if out.is_csv:
         out.rows(found.rows(), "gate-self-test")
         return
-    click.echo(f"{found.sentence}\n")
+    click.echo(f"{wrapped(found.sentence)}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"
     TABLE.rows(found.floor(), "gate-self-test", title=title)
     rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
@@ -315,10 +315,10 @@ def print_gate(found: "ib.Gate", out: Printer, repeats: Sequence[Mapping[str, An
     elif out.is_csv:
         out.rows(found.rows(), "gate")
     else:
-        click.echo(coloured(found.sentence))
+        click.echo(coloured(wrapped(found.sentence)))
         click.echo("")
         for name, words in found.facts:
-            click.echo(f"{name:<17}{words}")
+            click.echo(wrapped(f"{name:<17}{words}", indent=17))
 
 
 _COLOURS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}

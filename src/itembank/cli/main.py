@@ -3,6 +3,7 @@
 import atexit
 import gc
 import importlib
+import io
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -154,14 +155,23 @@ def main() -> None:
         click.echo("Aborted.", err=True)
         sys.exit(EXIT_FAILED)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        _say(shown.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except Exception as error:
         if asked.get("debug"):
             raise
         text, code = failure(error)
-        click.echo(f"Error: {text}", err=True)
+        _say(f"Error: {text}")
         sys.exit(code)
     else:
         if isinstance(code, int) and code:
             sys.exit(code)
+
+
+def _say(text: str) -> None:
+    """Say on standard error what went wrong, in lines that fit."""
+    from itembank.cli.render import wrapped
+
+    click.echo(wrapped(text), err=True)

@@ -135,7 +135,6 @@ def pull_command(
     place: Annotated[str, argument(metavar="HF:OWNER/NAME[@REVISION]")],
     output: Annotated[Path, option("Folder of the bank.", "-o", "--output", type=options.FOLDER)],
     force: Annotated[bool, "Replace the bank that is there."],
-    out: options.Out,
 ) -> None:
     """Copy a bank of the Hugging Face Hub into a folder, after its files were checked.
 
@@ -148,8 +147,9 @@ def pull_command(
     if is_quiet():
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
-    row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
-    out.rows([row], "pull", title=f"Bank {output}")
+    size = f"{bank.n_models:,} past models and {bank.n_items:,} items"
+    note(f"Pulled {visible(str(bank.cache.source))}, bank {bank.bank_id} of {size}, into {output}.")
+    note(f"Next: itembank info {output}")
 
 
 @verb("ids")

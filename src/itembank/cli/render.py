@@ -145,15 +145,20 @@ def note(message: str) -> None:
         click.echo(wrapped(message), err=True)
 
 
-def wrapped(message: str) -> str:
-    """Break a note between words where the width of the terminal is known; a command that it ends with stays whole."""
+def wrapped(message: str, *, indent: int = 0) -> str:
+    """Break a note between words where the width of the terminal is known.
+
+    A command that a line ends with stays whole, in a line of its own; one that a sentence goes on after does not. The
+    first characters of a line, as many as `indent`, stay as they are, and what comes below them is indented.
+    """
     width, lines = shutil.get_terminal_size((0, 0)).columns, []
     for line in message.split("\n"):
         if not width or len(line) <= width or line.startswith(" "):
             lines.append(line)
             continue
-        words, begun, command = line.partition(" itembank ")
-        lines += title_lines(words, width)
+        words, begun, command = (line, "", "") if line.endswith((".", ")")) else line.partition(" itembank ")
+        first, *rest = title_lines(words[indent:], width - indent)
+        lines += [f"{words[:indent]}{first}", *(f"{'':{indent}}{one}" for one in rest)]
         lines += [f"  itembank {command}"] * bool(begun)
     return "\n".join(lines)
 

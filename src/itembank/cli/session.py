@@ -21,15 +21,16 @@ from itembank.cli.session_options import (
     amounts,
     budget_of,
     exit_if_imprecise,
-    in_words,
     item_rows,
     loaded_bank,
     next_items,
     note_predicted,
     note_published,
     print_session,
+    print_told,
     session_facts,
     session_spec,
+    what_is_asked,
 )
 from itembank.cli.session_run import run, serve
 from itembank.cli.signatures import argument, option, verb
@@ -94,10 +95,10 @@ def start(
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with working("session start") as report:
         loaded = ib.load_bank(bank)
-        note_published(loaded, spec)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
+            note(f"{visible(what_is_asked(session, loaded.n_models))}. It is in {output}.")
+            note_published(loaded, spec)
             note_predicted(loaded, session)
-    note(f"The session of {visible(model_id)} over {loaded.n_items} items is in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {output}")
 
@@ -157,7 +158,6 @@ def tell(
     new_units: NewUnits,
     failed: Annotated[bool, "There is no answer: skip the item."],
     again: Annotated[bool, "With --failed: the item may be asked again."],
-    reason: Annotated[str, "With --failed: why, for people."] = "",
     bank: options.BankOfJournal,
     output_format: Annotated[
         str, option("How to print the state of the session.", "--format", type=("json", "table"))
@@ -182,7 +182,7 @@ def tell(
     from itembank.sessions.answers import parse_answers, tell_all
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
-    given |= {"failed": failed, "again": again, "reason": reason}
+    given |= {"failed": failed, "again": again}
     if item == "-":
         refuse_unused((given, False, "an ITEM; with - the answers come from standard input"))
         answers = parse_answers(_standard_input(), "standard input")
@@ -193,11 +193,10 @@ def tell(
         ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report) as session,
     ):
         tell_all(session, answers, new_units=new_units)
-    told = {"told": [answer.item_id for answer in answers], **session_facts(session)}
+        if output_format == "table":
+            print_told(session, len(answers))
     if output_format == "json":
-        print_object(told, "session-tell")
-    else:
-        TABLE.rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "session-tell")
+        print_object({"told": [answer.item_id for answer in answers], **session_facts(session)}, "session-tell")
 
 
 @verb("extend", session_command)
@@ -246,8 +245,8 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
         raise click.UsageError("--correct C and --trials N belong together.")
     if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
         raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
-    if not given["failed"] and (given["again"] or given["reason"]):
-        raise click.UsageError("--again and --reason belong to --failed.")
+    if not given["failed"] and given["again"]:
+        raise click.UsageError("--again belongs to --failed.")
     return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
 
 

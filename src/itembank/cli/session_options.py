@@ -13,12 +13,12 @@ from itembank.cli import options
 from itembank.cli.command import EXIT_IMPRECISE, SESSION
 from itembank.cli.new_results import say_notes
 from itembank.cli.options import refuse_unused, typed
-from itembank.cli.render import Printer, note, progress, warnings_as_notes
+from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.tables import amount
+from itembank.tables import amount, points_of
 
 _ITEMS: Choices = {
     "session_file": option(
@@ -245,6 +245,33 @@ def print_session(journal: Path, bank: "ib.Bank | None", out: Printer) -> None:
     if out.is_table:
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)
+
+
+def print_told(session: "ib.AdaptiveSession", n_told: int) -> None:
+    """Print how far a session is after some answers: the score, then what else a person reads."""
+    answers = "1 answer is" if n_told == 1 else f"{n_told} answers are"
+    words = f"{answers} kept. {_in_a_sentence(session, session.estimate().scores.rows())}"
+    facts = _main_facts(session, session_facts(session))
+    shown = ("costs", "assumed", *(name for name in ("n_pending", "n_lost") if facts[name]))
+    TABLE.record(facts, "", (), "session-tell", title=words, facts=shown)
+
+
+def what_is_asked(session: "ib.AdaptiveSession", n_past: int) -> str:
+    """Say in a sentence what a new session asks, and how well the score will be known after as many answers."""
+    import numpy as np
+
+    pool = session.pool
+    spec, past, n_items = pool.spec, pool.past, pool.spec.budget.n_items
+    most = "up to" if n_items is None else f"at most {n_items:,} of"
+    words = f"The session of {session.model_id} asks {most} {session.n_unasked:,} items"
+    until = [f"{name} is ±{points_of(width)} points" for name, width in spec.stopping.half_widths.items()]
+    until += ["the question is settled"] if spec.stopping.decision is not None else []
+    words += f" until {' and '.join(until)}" if until else ""
+    if n_items is None or past is None or spec.target not in pool.basis.targets.names:
+        return words
+    found, _ = past.around(n_items, np.array([pool.basis.targets.names.index(spec.target)]))[-1]
+    half = found.typical_half_width(level=spec.stopping.level)
+    return f"{words}; these are good to about ±{points_of(half)} points for models like the {n_past:,} past ones"
 
 
 def session_facts(session: "ib.AdaptiveSession") -> dict[str, Any]:

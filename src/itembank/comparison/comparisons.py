@@ -282,13 +282,13 @@ class Comparison(Tabular):
         if math.isnan(points + low + high):
             return f"{other} and {one}: the difference of their {target} scores is not known"
         is_exact, level = low == high, f"{100 * self.level:g} %"
-        digits = decimals_of((row["low"], row["high"]))
+        digits, own = decimals_of((row["low"], row["high"])), decimals_of([row["difference"]])
         interval = "exactly, in this run" if is_exact else f"{level} interval {low:+.{digits}f} to {high:+.{digits}f}"
         if low <= 0.0 <= high:
             no = "No difference" if is_exact else "No sure difference"
-            return f"{no}: {other} less {one} is {points:+.1f} points of the {target} score ({interval})"
+            return f"{no}: {other} less {one} is {points:+.{own}f} points of the {target} score ({interval})"
         way = "better" if points > 0.0 else "worse"
-        return f"{other} is {abs(points):.1f} points {way} than {one}, {target} ({interval})"
+        return f"{other} is {abs(points):.{own}f} points {way} than {one}, {target} ({interval})"
 
     @property
     def is_clear(self) -> BoolArray:

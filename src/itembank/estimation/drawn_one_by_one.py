@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from itembank.bank.banks import Bank
 from itembank.bank.norms import fitted_factor_model, implied_factor_model
@@ -202,7 +202,7 @@ def scores_of_draws(
     squared = np.where(left > 0.0, squared, 0.0)
     if at_any_stop:
         beyond = reach_at_any_stop(level, float(design.first[wanted]) / max(variance, 1e-30))
-        level = min(2.0 * float(ndtr(beyond)) - 1.0, 1.0 - 1e-12)  # of Student's t as of a normal
+        level = min(2.0 * float(scipy.special.ndtr(beyond)) - 1.0, 1.0 - 1e-12)  # of Student's t as of a normal
     reach = float(t_reach(level, freedom))
     half, near = reach * np.sqrt(squared), _near_ends(values, reach**2 * squared, n_right, n_drawn)
     share = min(max(1.0 - rarer / MANY_RARER, 0.0), 1.0)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import PastEstimates, Reader, error_inflation
@@ -52,7 +52,7 @@ def expected_win_rates(
         for rows in row_blocks(n_models, order.size, times=4):
             counts = order != own[rows, None]
             distance = scenario_scores[rows, j, None] - reference_scores[order, j]
-            below = counts * ndtr(distance / np.maximum(sizes[rows, j, None], EXACT))
+            below = counts * scipy.special.ndtr(distance / np.maximum(sizes[rows, j, None], EXACT))
             n = counts.sum(axis=1)
             mean = below.sum(axis=1) / n
             square = ((2.0 * np.cumsum(counts, axis=1) - 1.0) * below).sum(axis=1) / n**2

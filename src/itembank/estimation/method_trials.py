@@ -32,6 +32,7 @@ from itembank.selection.later_stages import LocalDesign
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import VOptimal
+from itembank.tables import points_of
 
 SEED = 30
 """Of a routing stage that chance chooses, in trials."""
@@ -278,14 +279,14 @@ def too_few(bank: Bank) -> str:
 
 def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
     """State the cross-validated errors of the methods."""
-    points = 100.0 * np.array([_mean(member) for member in errors])
-    order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
+    means = np.array([_mean(member) for member in errors])
+    order = np.argsort(means)[: int(np.sum(~np.isnan(means)))]  # those with nothing to go by are left out
     if order.size == 0:
         return "stacked: no past model has both a score and a cross-validated estimate to compare methods by."
-    singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
+    singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points_of(means[index])}" for index in order)
     return (
         f"stacked. Cross-validated mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} past "
-        f"models, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+        f"models, in points: stacked {points_of(_mean(together))}, {singles}."
     )
 
 

@@ -28,6 +28,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import ROUNDING
 from itembank.numerics.newton import LEAST_VARIANCE_SHARE, fit_variance
 from itembank.progress import ProgressCallback
+from itembank.tables import points_of
 
 FIND = "auto"
 """In place of a parent's id: find it by the answers."""
@@ -249,11 +250,11 @@ def by_parents(
         level=level,
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
-    points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
-    is_used = (points[:, 0] < points[:, 1]) & ((of_parents.high - of_parents.low) < (scores.high - scores.low))[:, -1]
+    errors = np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
+    is_used = (errors[:, 0] < errors[:, 1]) & ((of_parents.high - of_parents.low) < (scores.high - scores.low))[:, -1]
     closest = zip(kin.weights.argmax(axis=1).tolist(), is_used.tolist(), strict=True)
     parents = tuple(ids[place] if counts else "" for place, counts in closest)
-    words = _in_words(known, model_ids, ids, candidates, kin, is_used, points, named)
+    words = _in_words(known, model_ids, ids, candidates, kin, is_used, errors, named)
     return scores.where(is_used, of_parents), parents, words
 
 
@@ -264,7 +265,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
     candidates: PastModels,
     kin: Kin,
     is_used: BoolArray,
-    points: FloatArray,  # (n_models, 2): Error of past models as like theirs, with kin and without
+    errors: FloatArray,  # (n_models, 2): Error of past models as like theirs, with kin and without
     named: int | None,
 ) -> list[str]:
     """Say of each model whom it answers like, and what that is worth; warn of a named parent that it does not."""
@@ -277,8 +278,9 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like = f"{ids[best]!r}, which gave the same answer on {same[best]} of {answers.size} items"
         like += f" ({n_more} more nearly so)" if n_more else ""
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
-        with_kin, without = points[row]
-        worth = f"past models as close to their parents erred by {with_kin:.2f} points with them, {without:.2f} without"
+        with_kin, without = errors[row]
+        worth = f"past models as close to their parents erred by {points_of(with_kin)} points with them, "
+        worth += f"{points_of(without)} without"
         why = "" if is_used[row] else ", and intervals would be no narrower" if with_kin < without else ""
         words.append(visible(f"{name}: {like}; {worth}{why}{'.' if is_used[row] else ', so it does not count.'}"))
         if named is not None:

@@ -110,7 +110,8 @@ def gate(
         found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
         look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
         is_of_questions = estimand == QUESTIONS
-        return verdict_of(
+        signs, notes = _signs_of_choice(pair)
+        judged = verdict_of(
             pair,
             [look],
             spec,
@@ -119,8 +120,12 @@ def gate(
             n_total=pair.n_baseline,
             per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
             baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if is_of_questions else np.nan,
-            notes=_signs_of_choice(pair),
+            notes=[*signs, *notes],
         )
+        # what holds even if all that it did not run is wrong needs no random sample
+        if_wrong = float(np.nansum(pair.candidate) - pair.baseline.sum()) / pair.n_baseline
+        is_chosen = bool(signs) and judged.passed and if_wrong <= -spec.margin
+        return replace(judged, verdict="undecided", is_chosen=True) if is_chosen else judged
 
     return with_lost(runs[0], runs[1], spec, judge)
 
@@ -130,36 +135,37 @@ def with_errors_of(bank: "Bank", spec: GateSpec) -> GateSpec:
     return replace(spec, errors=spec.errors or HowRead(bank.responses.items).lost_as)
 
 
-def _signs_of_choice(pair: "GatePair") -> list[str]:
-    """Say by which signs the items that the candidate ran are hardly a random sample of the baseline's."""
+def _signs_of_choice(pair: "GatePair") -> tuple[list[str], list[str]]:
+    """Say by which signs the items that the candidate ran are no random sample of the baseline's, and what it lacks."""
     seen = ~np.isnan(pair.candidate)
-    notes: list[str] = []
+    signs: list[str] = []
     n, total = pair.n_answered, pair.n_baseline
     if n == total:
-        return notes
+        return signs, []
     log_chance = math.log(1e-3)  # of a probability below which nobody takes items for a random draw
     places, drawn = np.flatnonzero(seen), _log_choices(n, total)
     span = int(places[-1] - places[0]) + 1
     if math.log(total) + _log_choices(n, span) - drawn < log_chance:
-        notes.append(
+        signs.append(
             f"the {n} items are next to each other in the baseline's file, from {places[0] + 1} to {places[-1] + 1} of "
             f"{total}: no random draw. The verdict is of such items alone. Run those that itembank gate start draws"
         )
     here, everywhere = float(pair.baseline[seen].mean()), float(pair.baseline.mean())
     error = float(np.std(pair.baseline, ddof=1)) * math.sqrt(1.0 / n - 1.0 / total)
     if abs(here - everywhere) > 3.5 * error:  # as the score on a random sample hardly ever differs from that on all
-        notes.append(
+        signs.append(
             f"the {n} items are hardly a random sample: the baseline scores {100 * here:.1f} on these and "
             f"{100 * everywhere:.1f} on all {total}. Run the items that itembank gate start draws"
         )
     scenarios = pair.matrix.items["scenario"]
     ran, left = (set(scenarios.filter(pl.Series(which))) for which in (seen, ~seen))
     absent = sorted(left - ran)
-    if absent:
-        is_whole = not ran & left and len(ran | left) * math.log(2.0) - drawn < log_chance
-        whole = "ran whole scenarios, which is no random draw, and" if is_whole else "ran"
-        notes.append(f"the candidate {whole} no item of {len(absent)} scenarios: {shown(absent)}")
-    return notes
+    if not absent:
+        return signs, []
+    no_item = f"no item of {len(absent)} scenarios: {shown(absent)}"
+    if not ran & left and len(ran | left) * math.log(2.0) - drawn < log_chance:
+        return [*signs, f"the candidate ran whole scenarios, which is no random draw, and {no_item}"], []
+    return signs, [f"the candidate ran {no_item}"]
 
 
 def _log_choices(n: int, total: int) -> float:

@@ -166,6 +166,8 @@ class Gate(Tabular):
     bank_id : str
     lost : Lost, optional
         Answers that either side lost; None if none were.
+    is_chosen : bool
+        Whether it is undecided because the items are no random sample of the baseline's; `notes` say by which signs.
     """
 
     schema = "gate"
@@ -194,6 +196,7 @@ class Gate(Tabular):
     notes: tuple[str, ...] = ()
     bank_id: str = ""
     lost: Lost | None = None
+    is_chosen: bool = False
 
     @property
     def last(self) -> Look:
@@ -261,6 +264,11 @@ class Gate(Tabular):
             return f"FAIL: {candidate} is {way} than {baseline} by {size} ({scores}, {interval})."
         if self.lost is not None and self.lost.reason:
             more = self._lost_too_many
+        elif self.is_chosen:
+            more = (
+                f" It would pass if these {self.n_items} of {self.n_total} items were a random sample, and they are "
+                f"not. Run the others, or those that itembank gate start draws."
+            )
         elif self.next_items:
             more = f" The next {len(self.next_items)} items are to be run."
         elif self.is_all_run:

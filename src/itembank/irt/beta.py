@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import polygamma
+import scipy
 
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
@@ -213,8 +213,8 @@ def _spreads(mean: Mean, precision: FloatArray) -> tuple[FloatArray, FloatArray,
     a, b = precision * mean.p, precision * mean.q
     shape_slope, shape_second = precision * mean.first, precision * mean.second
     # a' = phi p' and b' = -phi p', so that each further derivative of psi changes the sign of the b term.
-    psi2_difference = polygamma(2, a) - polygamma(2, b)
-    psi3_sum = polygamma(3, a) + polygamma(3, b)
+    psi2_difference = scipy.special.polygamma(2, a) - scipy.special.polygamma(2, b)
+    psi3_sum = scipy.special.polygamma(3, a) + scipy.special.polygamma(3, b)
     return (
         trigamma(a) + trigamma(b),
         shape_slope * psi2_difference,

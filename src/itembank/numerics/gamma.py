@@ -12,7 +12,7 @@ library's functions less the growth.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln
+import scipy
 
 from itembank.numerics.arrays import FloatArray, Numbers
 
@@ -37,10 +37,14 @@ def log_beta(a: Numbers, b: Numbers) -> FloatArray:
     flushes such numbers to zero, as some libraries make it when they are loaded, gets minus infinity there; log-gammas
     are taken instead.
     """
-    found: FloatArray = betaln(a, b)
+    found: FloatArray = scipy.special.betaln(a, b)
     if np.isfinite(found).all():
         return found
-    return np.where(np.isfinite(found), found, gammaln(a) + gammaln(b) - gammaln(np.add(a, b)))
+    return np.where(
+        np.isfinite(found),
+        found,
+        scipy.special.gammaln(a) + scipy.special.gammaln(b) - scipy.special.gammaln(np.add(a, b)),
+    )
 
 
 def trigamma(a: FloatArray) -> FloatArray:
@@ -52,7 +56,7 @@ def log_gamma_rest(a: FloatArray) -> FloatArray:
     """``R(a)``, elementwise, a > 0."""
     return _piecewise(
         a,
-        lambda small: gammaln(small) - ((small - 0.5) * np.log(small) - small + HALF_LOG_TWO_PI),
+        lambda small: scipy.special.gammaln(small) - ((small - 0.5) * np.log(small) - small + HALF_LOG_TWO_PI),
         lambda large: _odd_series(LOG_GAMMA_SERIES, 1.0 / large),
     )
 
@@ -61,7 +65,7 @@ def digamma_rest(a: FloatArray) -> FloatArray:
     """``S(a) = psi(a) - log a``, elementwise, a > 0."""
     return _piecewise(
         a,
-        lambda small: digamma(small) - np.log(small),
+        lambda small: scipy.special.digamma(small) - np.log(small),
         lambda large: -0.5 / large + _odd_series(DIGAMMA_SERIES, 1.0 / large) / large,
     )
 

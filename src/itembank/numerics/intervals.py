@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+import scipy
 
 from itembank.numerics.arrays import FloatArray
 
@@ -30,12 +30,12 @@ def t_reach(level: float | FloatArray, degrees: Number) -> Number:
 
 def normal_quantile(probability: float) -> float:
     """Return what a standard normal stays below with this probability."""
-    return float(ndtri(probability))
+    return float(scipy.special.ndtri(probability))
 
 
 def t_quantile(probability: float | FloatArray, degrees: Number) -> Number:
     """Return what Student's t stays below with this probability."""
-    result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
+    result = np.where(np.isinf(degrees), scipy.special.ndtri(probability), scipy.special.stdtrit(degrees, probability))
     return float(result) if result.ndim == 0 else result  # type: ignore[return-value]
 
 
@@ -59,7 +59,7 @@ def probability_above(
     side = np.where(distance > 0.0, value - low, high - value)
     certain = 0.5 + 0.5 * np.sign(distance)
     place = np.divide(reach * distance, side, out=np.zeros(distance.shape), where=side > 0.0)
-    found = ndtr(place) if np.isinf(degrees) else stdtr(degrees, place)
+    found = scipy.special.ndtr(place) if np.isinf(degrees) else scipy.special.stdtr(degrees, place)
     result: FloatArray = np.where(side > 0.0, found, certain)
     return np.where(np.isnan(distance + side), np.nan, result)
 

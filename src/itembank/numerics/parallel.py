@@ -1,15 +1,16 @@
 """Work in parts that do not depend on each other: in this process, or wherever joblib's configuration says."""
 
 import functools
+import os
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from itembank.errors import ItembankWarning, ParameterError, warn
 from itembank.progress import ProgressCallback, silent
@@ -187,12 +188,40 @@ def one_blas_thread() -> Iterator[None]:
         yield
         return
     _keep_freed_memory()
-    with _controller().limit(limits=1, user_api="blas"):
+    is_scipys_here = _is_scipys_blas_loaded()
+    blas = _controller(has_scipys=is_scipys_here)
+    with (
+        nullcontext() if is_scipys_here else _scipys_blas_loads_with_one_thread(),
+        blas.limit(limits=1, user_api="blas"),
+    ):
         _inside.is_limited = True
         try:
             yield
         finally:
             _inside.is_limited = False
+
+
+@contextmanager
+def _scipys_blas_loads_with_one_thread() -> Iterator[None]:
+    """Limit scipy's BLAS where it is loaded within; short commands never load it, which would take half of their time.
+
+    OpenBLAS asks the environment when it is loaded. Afterwards it may use as many threads as numpy's.
+    """
+    name = "OPENBLAS_NUM_THREADS"
+    before, numpys = os.environ.get(name), _controller(has_scipys=False).select(user_api="blas").info()
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
+        if numpys and _is_scipys_blas_loaded():
+            threadpool_limits(numpys[0]["num_threads"], user_api="blas")
+
+
+def _is_scipys_blas_loaded() -> bool:
+    return not sys.modules.keys().isdisjoint({"scipy.linalg", "scipy.special"})
 
 
 @functools.cache
@@ -209,8 +238,6 @@ def _keep_freed_memory() -> None:
 
 
 @functools.cache
-def _controller() -> ThreadpoolController:
-    """Find the loaded BLAS libraries, once: looking takes milliseconds."""
-    import scipy.special  # noqa: F401, PLC0415 (brings scipy's BLAS, which must be loaded to be found; linalg is slow)
-
+def _controller(*, has_scipys: bool) -> ThreadpoolController:  # noqa: ARG001 (scipy has a BLAS of its own)
+    """Find the loaded BLAS libraries, once without and once with scipy's: looking takes milliseconds."""
     return ThreadpoolController()

@@ -22,6 +22,7 @@ from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
+from itembank.tables import points_of
 
 LARGE, MANY_ITEMS = 2_000_000, 20_000
 """Answers of past models, and items, beyond which V-optimal items are not tried beside drawn ones."""
@@ -103,7 +104,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     elif recipe.excluded and is_drawn:
         words += " Items are excluded, so no interval rests on the draw."
     if not is_drawn and tried is not None:
-        words += f" Cross-validated mean error: {100.0 * float(np.nanmean(_errors(tried))):.2f} points."
+        words += f" Cross-validated mean error: {points_of(float(np.nanmean(_errors(tried))))} points."
     return replace(chosen, explanation=words)
 
 

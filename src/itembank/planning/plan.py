@@ -15,6 +15,7 @@ from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.planning.precision import Precision, Prospect
 from itembank.responses.score_names import OVERALL
+from itembank.tables import points_of
 from itembank.tabular import Note, Tabular
 
 FEWEST = 2
@@ -176,7 +177,7 @@ def plan(
         at = prospect.at(n_items if n_items is not None and reached else most)
         sizes.add(at.n_items)
         what = "a half-width of" if goal == "half_width" else "telling apart models that differ by"
-        words = f"{what} {value:g} ({100.0 * value:.2f} points) on {target!r}"
+        words = f"{what} {value:g} ({100.0 * value:g} points) on {target!r}"
         message = _message(prospect, at, n_items, words, GOALS[goal])
     return Plan(
         target=target,
@@ -242,11 +243,11 @@ def fewest(prospect: Prospect, is_enough: Callable[[Precision], bool]) -> int | 
 
 def _message(prospect: Prospect, at: Precision, n_items: int | None, asked: str, measure: str) -> str:
     """Put the answer in a sentence."""
-    n_total, points = prospect.n_most, f"{100.0 * getattr(at, measure):.2f} points"
+    n_total, points = prospect.n_most, f"{points_of(getattr(at, measure))} points"
     if n_items is None:
-        least = 100.0 * getattr(prospect.at(n_total), measure)
+        least = points_of(getattr(prospect.at(n_total), measure))
         return (
-            f"No number of items is enough for {asked}: with all {n_total} items it is {least:.2f} points, by the "
+            f"No number of items is enough for {asked}: with all {n_total} items it is {least} points, by the "
             "chance of the run alone."
         )
     if n_items > at.n_items:

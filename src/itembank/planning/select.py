@@ -134,9 +134,12 @@ def select(
     if predicted:
         return with_prediction(bank, chosen, predicted, progress)
     if without := [name for name in bank.targets.scenarios if name not in chosen.scenarios]:
+        least = bank.targets.n_scenarios
+        is_short = isinstance(method, str) and n < least and not (excluded or included)
+        each = f" For an item of each of the {least}: {remedy(f'n={least}', f'-n {least}')}." if is_short else ""
         warn(
             f"None of the {chosen.n_items} items is of {shown(without)}. Scores of scenarios without items are "
-            "predicted from the answers to the others, and the overall score still covers all.",
+            f"predicted from the answers to the others, and the overall score still covers all.{each}",
             DataWarning,
         )
     return chosen if stages > 1 else with_widths(bank, chosen, progress=progress)  # of all stages nothing is known

@@ -1,11 +1,15 @@
 """Tables of results: long or wide, told from their columns."""
 
+import json
 import re
+import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +26,7 @@ from itembank.readers.columns import (
     response_numbers,
     trimmed,
 )
-from itembank.readers.json_files import first_record
+from itembank.readers.json_files import each_record, first_record
 from itembank.readers.long_table import (
     as_texts,
     check_columns,
@@ -207,6 +211,16 @@ _SEPARATORS = re.compile(r"[\s_.-]+")
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide; a long one that names no model is of one, which is called as the file."""
+    try:
+        return _rows_of_file(path, spec)
+    except DataError as error:
+        advice = _of_objects(path, spec)
+        if not advice:
+            raise
+        raise DataError(f"{path}: {advice}") from error
+
+
+def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
         kept = [name for name in columns if not spec.drops(name)]
@@ -484,6 +498,45 @@ def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) 
         if ours not in spec.columns and ours not in columns and len(like) == 1:
             found[ours] = like[0]
     return found
+
+
+def _of_objects(path: Path, spec: ReadingSpec) -> str:
+    """Say by which program of jq rows of JSON that hold objects are read; empty where they hold none, or are long."""
+    records = [*islice(each_record(path), 1000)] if file_kind(path) == "json" else []
+    columns = [*dict.fromkeys(name for one in records for name in one if not spec.drops(name))]
+    held = [name for name in columns if any(isinstance(one.get(name), dict) for one in records)]
+    if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
+        return ""
+    places = [dict(_places(one)) for one in records]
+    response = _place_of("response", places)
+    own = [one for one in places if response in one]
+    row = {"model_id": _place_of("model_id", own) or "$stem", "item_id": _place_of("item_id", own) or "..."}
+    program = f"{{{', '.join(f'{ours}: {at}' for ours, at in row.items())}, response: {response or '...'}}}"
+    if len(own) < len(places):
+        program = f"select({response}? != null) | {program}"
+    python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
+    command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
+    return (
+        f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
+        f"{remedy(python, command)}"
+    )
+
+
+def _places(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Give the paths of a record's values as jq writes them, and the values."""
+    for key, value in record.items():
+        at = f"{before}.{key}" if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else f"{before}.[{json.dumps(key)}]"
+        if isinstance(value, dict):
+            yield from _places(value, at)
+        else:
+            yield at, value
+
+
+def _place_of(ours: str, places: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first path whose last key is usual for a column of ours; empty if there is none."""
+    every = dict.fromkeys(at for one in places for at in one)
+    usual = (at for at in every if _SEPARATORS.sub("", at.rpartition(".")[2]).casefold() in USUAL_NAMES[ours])
+    return next(usual, "")
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:

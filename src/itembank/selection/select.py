@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, remedy, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.selection.pools import ItemPools, ScenarioPool, is_included, not_excluded
@@ -145,7 +145,8 @@ def _scenario_counts(
             f" (with the {n_included.sum()} that must be included{'' if is_free else ', and one for each scenario'})"
         )
     if not least <= n_items <= total:
-        advice = "" if is_free or n_items >= least else " 'v-optimal' and the designs can leave scenarios out."
+        how = remedy("method='auto', 'v-optimal' or 'optimal-design'", "--method auto, v-optimal or optimal-design")
+        advice = "" if is_free or n_items >= least else f" To leave scenarios out: {how}."
         raise ParameterError(
             f"n_items must be from {least}{meaning} to {total} (all that can be chosen), got {n_items}.{advice}"
         )

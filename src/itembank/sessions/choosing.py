@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
@@ -23,6 +23,7 @@ from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.limits import Decision
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CUSTOM
+from itembank.tables import points_of
 
 _NEVER_USED = np.random.default_rng(0)
 EXHAUSTED = "exhausted"
@@ -194,7 +195,7 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
     widths = rules.half_widths
     if widths:
         is_plain = list(widths) == [OVERALL]
-        wanted = {name: f"±{width:g} ({100.0 * width:.2f} points)" for name, width in widths.items()}
+        wanted = {name: f"±{width:g} ({100.0 * width:g} points)" for name, width in widths.items()}
         said = " and ".join(text if is_plain else f"{text} for {name}" for name, text in wanted.items())
         now = " and ".join(_half_width(estimate, name) for name in widths)
         yield "half-width", said, f"the half-width is {now}" if len(widths) == 1 else f"the half-widths are {now}"
@@ -212,7 +213,7 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
 def _half_width(estimate: SessionEstimate, target: str) -> str:
     scores = estimate.scores
     column = scores.targets.index(target)
-    return f"{50.0 * float(scores.high[0, column] - scores.low[0, column]):.2f} points"
+    return f"{points_of(0.5 * float(scores.high[0, column] - scores.low[0, column]))} points"
 
 
 def lacks_items(pool: SessionPool, state: SessionState) -> bool:
@@ -251,7 +252,7 @@ def probability_above(value: float, standard_error: float, threshold: float) -> 
     """Probability that a score lies above a threshold, by its normal posterior; a score that is known settles it."""
     if standard_error <= 0.0:
         return float(value > threshold)
-    return float(ndtr((value - threshold) / standard_error))
+    return float(scipy.special.ndtr((value - threshold) / standard_error))
 
 
 def _number(value: float) -> str:

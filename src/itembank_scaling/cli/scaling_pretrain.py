@@ -1,6 +1,7 @@
 """`itembank scaling pretrain`: what a larger training run would score."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
 from itembank.cli.render import TABLE, Printer, note, print_object, working
 from itembank.cli.signatures import Choices, option, verb
+from itembank.tables import points_of
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
@@ -124,10 +126,10 @@ def pretrain_command(
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
             write_figure(_chart(law, kind, shown_law), figure)
-    for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
+    _print(law, shown_law, show, out)
+    for text in (f"{law.best_reason} {law.trust(shown_law)}".lstrip(), law.message):
         if text:
             note(f"Note: {text}")
-    _print(law, shown_law, show, out)
     name = "" if is_auto else shown_law
     report_result(*(report, out), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed))
 
@@ -202,23 +204,39 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     """Print the forecasts of one law or of all, as far as a terminal has room for them, and the errors of laws."""
     from itembank_scaling.pretraining.law_results import times_words
 
-    rows = []
-    has_notes = any(row["note"] for row in law.rows())
-    for row in law.rows():
+    rows, found = [], law.rows()
+    has_notes = any(row["note"] for row in found)
+    for row in found:
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
         kept |= {"level": law.level, "beyond": f"{times_words(row['beyond'])} x"}
         rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     others = [name for name in law.names if name != shown_law]
     if is_summary:
         rows = _of_law(rows, shown_law)
-    title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
-    TABLE.rows(rows, "pretrain", title=title, least=("n_sizes", "beyond"))
+    TABLE.rows(rows, "pretrain", title=_in_a_sentence(law, _of_law(found, shown_law)), least=("n_sizes", "beyond"))
     if comparison:
         title = "Forecasts of the largest sizes, held out; scores in points"
         TABLE.rows(comparison, "pretrain", title=title, least=LEAST["comparison"])
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
+
+
+def _in_a_sentence(law: "PretrainingLaw", forecasts: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the best recipe should score in the first scenario with a forecast, and how good forecasts were."""
+    from itembank_scaling.pretraining.law_results import times_words
+
+    rows = [row for row in forecasts if math.isfinite(row["score"])]
+    at = f"At {law.target_flops:.3g} FLOP"
+    if not rows:
+        return f"{at} no recipe has a forecast, in points: none has enough finished sizes"
+    one = max((row for row in rows if row["scenario"] == rows[0]["scenario"]), key=lambda row: row["score"])
+    score, low, high = (points_of(one[name]) for name in ("score", "low", "high"))
+    words = f"{at}, {times_words(one['beyond'])} times its largest run, {one['recipe']} should score {score} points "
+    words += f"({low} to {high}) on {one['scenario']}"
+    words += f", the best of {len(law.recipes)} recipes" if len(law.recipes) > 1 else ""
+    worth = law.worth(one["law"])
+    return words if worth is None else f"{words}; sizes held out were off by {points_of(worth['error'])} on average"
 
 
 def _of_law(rows: list[dict[str, Any]], shown_law: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tables import points_of
 from itembank.tabular import Tabular
 from itembank_scaling.pretraining.ability_law import AbilityLaws, FittedAbilityLaw
 from itembank_scaling.pretraining.law_fitting import FittedLaw, Forecast, interval_factor
@@ -201,8 +202,8 @@ def closest_law(
             f"{closest} was {_times(base, other)} than {first} on the held-out sizes ({_both(other, base)}).",
         )
     if other < base:
-        noise = 100.0 * noises[closest]
-        known = f" ({noise:.2f} points)" if np.isfinite(noise) else ", which one forecast cannot tell"
+        noise = noises[closest]
+        known = f" ({points_of(noise)} points)" if np.isfinite(noise) else ", which one forecast cannot tell"
         return first, (
             f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
             f"standard error of the difference{known}: {first} stays first."
@@ -260,7 +261,7 @@ def _times(larger: float, smaller: float) -> str:
 
 
 def _both(smaller: float, larger: float) -> str:
-    return f"{100.0 * smaller:.2f} against {100.0 * larger:.2f} points"
+    return f"{points_of(smaller)} against {points_of(larger)} points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +376,7 @@ class PretrainingLaw(Tabular):
             return f"Trust these forecasts little: {'; '.join(doubts)}."
         checked = self.held_out.table.filter(law=name)["beyond"].to_numpy().max()
         return (
-            f"{worth['n_forecasts']:,} forecasts of held-out sizes were off by {100.0 * worth['error']:.1f} points on "
+            f"{worth['n_forecasts']:,} forecasts of held-out sizes were off by {points_of(worth['error'])} points on "
             f"average{'' if self.held_out.by_hand is None else ', closer than by hand'}, at up to "
             f"{times_words(checked)} times the compute fitted; the target is {times_words(self._beyond)} times the "
             "compute of the largest run."

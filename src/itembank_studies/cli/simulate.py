@@ -63,5 +63,6 @@ def simulate_command(
         "mean_task_score": float(made.truth.task_scores.mean()),
         "costs": sorted(made.responses.costs),
     }
-    out.rows([summary], "simulate")
+    size = f"{summary['n_models']} models to {summary['n_items']} items of {summary['n_tasks']} tasks"
+    out.rows([summary], "simulate", title=f"Simulated answers of {size}")
     note(f"Next: itembank calibrate {output} -o bank")

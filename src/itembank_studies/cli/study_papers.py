@@ -9,9 +9,10 @@ import itembank as ib
 import itembank_studies
 from itembank.cli import options
 from itembank.cli.new_results import read_results
-from itembank.cli.options import is_bank, refuse_unused, write_figure
+from itembank.cli.options import is_bank, write_figure
 from itembank.cli.render import print_object, warnings_as_notes, working
 from itembank.cli.signatures import WholeNumbers, argument, option, verb
+from itembank.tables import points_of
 
 
 @verb("dimensions")
@@ -98,10 +99,6 @@ def homogeneity_command(
 def predictions_command(
     *,
     bank: options.Bank,
-    show: Annotated[
-        str,
-        option("One row a scenario, or mean responses by predicted value; JSON has both.", type=("scenarios", "bins")),
-    ] = "scenarios",
     figure: options.Figure,
     out: options.Out,
 ) -> None:
@@ -109,21 +106,25 @@ def predictions_command(
 
     The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
     half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
-    of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
+    of observed from predicted means in ten bins, which JSON has; by_chance is what it would be for a perfect model.
 
       itembank study predictions bank --figure predictions.png
-      itembank study predictions bank --show bins --format csv
+      itembank study predictions bank --format json
     """
     with working("study") as report:
         found = itembank_studies.item_predictions(ib.load_bank(bank), progress=report)
         _draw("item_predictions_chart", found, figure)
-    about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bins.to_dicts()}
+    about, rows = found.to_dict(), found.rows()
     if out.is_json:
-        print_object({**about, **parts}, "predictions")
+        print_object({**about, "scenarios": rows, "bins": found.bins.to_dicts()}, "predictions")
         return
-    title = "Predictions of responses of held-out models"
+    whole = rows[-1]  # all items, or the only scenario
+    title = (
+        f"For held-out models the item model is off by {points_of(whole['calibration_error'])} points on average; "
+        f"chance alone would make it {points_of(whole['by_chance'])}"
+    )
     least = ("n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance")
-    out.record(about, show, parts[show], f"predictions/{show}", title=title, least=least)
+    out.record(about, "scenarios", rows, "predictions/scenarios", title=title, least=least)
 
 
 @verb("weights")
@@ -155,7 +156,10 @@ def weights_command(
         print_object({**about, "parts": rows}, "weights")
         return
     if out.is_table:
-        out.rows(about["selections"], "weights", title="Items chosen")
+        each = [f"the {one['n_items']} items of {one['selection']} count like {one['effective_items']:.1f}"
+                for one in about["selections"]]  # fmt: skip
+        title = f"Of equal weight, {', '.join(each)}"
+        out.rows(about["selections"], "weights", title=title)
     least = ("effective_items", "n_items", "n_chosen")
     out.rows(rows, "weights", title="Weights in the overall score", least=least)
 
@@ -174,22 +178,18 @@ def tasks_command(
             metavar="NAME",
         ),
     ],
-    show: Annotated[str, option("Which table; JSON has both.", type=("tasks", "correlations"))] = "tasks",
     figure: options.Figure,
     out: options.Out,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
     Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
-    the task that is most like it.
+    the task that is most like it. JSON has the correlations of all pairs, too.
 
       itembank study tasks responses.parquet --cost tokens --figure tasks.png
       itembank study tasks responses.parquet --by subscenario --figure alike.png
-      itembank study tasks responses.parquet --show correlations --format csv
+      itembank study tasks responses.parquet --format json
     """
-    refuse_unused(
-        ("show", not out.is_json, "--format table and csv"),
-    )
     with warnings_as_notes():
         matrix = read_results(responses)
         found = itembank_studies.task_overview(matrix, by=by, cost=cost)
@@ -197,16 +197,10 @@ def tasks_command(
     if out.is_json:
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
-    elif show == "tasks":
-        least = ("n_models", "cost_of_task", "spread", "n_items")
-        out.rows(
-            found.rows(),
-            "tasks",
-            title=f"{len(found.rows())} tasks, each with the one that orders models most like it",
-            least=least,
-        )
-    else:
-        out.rows(found.pairs(), "tasks", title="Correlations of scores", least=("n_models",))
+        return
+    title = f"{len(found.rows())} tasks, each with the one that orders models most like it"
+    least = ("n_models", "cost_of_task", "spread", "n_items")
+    out.rows(found.rows(), "tasks", title=title, least=least)
 
 
 def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:

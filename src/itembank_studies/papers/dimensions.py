@@ -27,6 +27,7 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix, check_enough_models, check_models_and_items_have_responses
+from itembank.tables import points_of
 from itembank.tabular import Tabular
 from itembank_studies.papers.task_overview import task_means, tasks_of
 
@@ -117,7 +118,7 @@ class Dimensionality(Tabular):
             parts.append(f"{self.n_models} models are too few for cross-validation")
         else:
             tried = zip(self.errors[-1], self.candidates, strict=True)
-            listed = ", ".join(f"{100 * error:.2f} with {n_dims}" for error, n_dims in tried)
+            listed = ", ".join(f"{points_of(error)} with {n_dims}" for error, n_dims in tried)
             parts.append(
                 f"cross-validated scores are off by {listed} (points, {self.n_shown[-1]} items shown): {self.n_dims} "
                 f"{'is' if self.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"

@@ -120,3 +120,14 @@ def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_
     run.ok(*words, tmp_path / "all.jsonl", *none_out)
     asked = run("session", "ask", tmp_path / "all.jsonl", "-n", 30, "--format", "ids")
     assert set(asked.out.split()) == set(bank.item_ids)
+
+
+def test_it_says_what_is_asked_and_how_good_that_is(run, bank_folder, tmp_path):
+    start = ("session", "start", bank_folder, "--model-id", "m")
+    said = run.ok(*start, "-o", tmp_path / "1.jsonl", "--max-items", 9).err
+    assert "The session of m asks at most 9 of 60 items; these are good to about ±" in said
+    assert "points for models like the 12 past ones. It is in" in said
+    said = run.ok(*start, "-o", tmp_path / "2.jsonl", *FAST, "--half-width", 0.05, "--half-width", "law=0.1").err
+    assert "The session of m asks up to 60 items until overall is ±5.0 points and law is ±10.0 points. It is in" in said
+    said = run.ok(*start, "-o", tmp_path / "3.jsonl", *FAST, "--threshold", 0.5).err
+    assert "asks up to 60 items until the question is settled" in said

@@ -12,7 +12,7 @@ def test_tells_responses_counts_costs_failures_and_corrections(run, journal):
     asked = ids(run, journal, "-n", 3)
     run("session", "tell", journal, asked[0], "--response", 0.25, "--cost", "seconds=1.5", "--cost", "output_tokens=7")
     run("session", "tell", journal, asked[1], "--correct", 3, "--trials", 4)
-    run("session", "tell", journal, asked[2], "--failed", "--again", "--reason", "timeout")
+    run("session", "tell", journal, asked[2], "--failed", "--again")
     run("session", "tell", journal, asked[0], "--response", 0.5)
     run("session", "tell", journal, "law/59", "--failed")
     events = [dict(event) for event in read_journal(journal).events[1:]]
@@ -35,7 +35,7 @@ def test_tells_responses_counts_costs_failures_and_corrections(run, journal):
             "was_asked": True,
             "is_correction": False,
         },
-        {"event": "failed", "item_id": asked[2], "again": True, "reason": "timeout", "costs": {}},
+        {"event": "failed", "item_id": asked[2], "again": True, "reason": "", "costs": {}},
         {"event": "told", "item_id": asked[0], "response": 0.5, "costs": {}, "was_asked": True, "is_correction": True},
         {"event": "failed", "item_id": "law/59", "again": False, "reason": "", "costs": {}},
     ]
@@ -68,7 +68,7 @@ def test_of_many_answers_all_or_none_are_told(run, journal, stdin, content):
         (("math/0",), 2, "Give one of"),
         (("math/0", "--response", "1", "--failed"), 2, "Give one of"),
         (("math/0", "--correct", "1"), 2, "belong together"),
-        (("math/0", "--response", "1", "--again"), 2, "belong to --failed"),
+        (("math/0", "--response", "1", "--again"), 2, "--again belongs to --failed"),
         (("math/0", "--response", "1", "--cost", "7"), 2, "UNIT=AMOUNT"),
         (("math/0", "--response", "1", "--cost", "seconds=-7"), 1, "number from 0 to 1e+15"),
         (("math/0", "--response", "1", "--cost", "seconds=nan"), 1, "number from 0 to 1e+15"),
@@ -101,3 +101,12 @@ def test_a_slip_in_a_unit_of_cost_is_refused_with_a_way_out_that_works(run, jour
     assert (refused.code, refused.out, journal.read_bytes()) == (1, "", before)
     assert "Did you mean 'output_tokens'? A unit that is meant to be new needs --new-units." in refused.err
     assert tell("--new-units").json["costs"] == {"output_token": 3.0}
+
+
+def test_a_person_reads_the_score_first(run, journal):
+    (item,) = ids(run, journal)
+    told = run.ok("session", "tell", journal, item, "--response", 1, "--cost", "seconds=2", "--format", "table").out
+    score = run.ok("session", "status", journal).out.splitlines()[0]
+    assert told.splitlines()[0] == f"1 answer is kept. {score}"
+    assert "2 seconds spent" in told
+    assert "conclusion" not in told

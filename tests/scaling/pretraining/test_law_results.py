@@ -28,7 +28,7 @@ def test_the_closer_law_comes_first_by_errors_that_count_as_one_a_scenario():
     found = held_out({"irsl": [[0.1, -0.12, 0.14]], "sigmoid": [[-0.02, 0.03, -0.01]], "two-step": [[0.2, 0.2, 0.2]]})
     name, reason = closest_law(("irsl", "sigmoid", "two-step"), found)
     assert name == "sigmoid"
-    assert reason == "sigmoid was 6.0 times closer than irsl on the held-out sizes (2.00 against 12.00 points)."
+    assert reason == "sigmoid was 6.0 times closer than irsl on the held-out sizes (2.0 against 12.0 points)."
     # one of five scenarios is much better, another a little worse: many forecasts of one are no more evidence
     same, better = [[0.1]] * 4, [[0.1], [0.13], [0.1], [0.1], [0.01] * 40]
     worse = [*same, [0.1] * 40]
@@ -41,11 +41,11 @@ def test_the_first_law_stays_within_the_standard_error():
     found = held_out({"irsl": [[0.2, 0.1, 0.03]], "sigmoid": [[0.1, 0.1, 0.1]]})
     name, reason = closest_law(("irsl", "sigmoid"), found)
     assert name == "irsl"
-    assert "sigmoid was closer than irsl on the held-out sizes (10.00 against 11.00 points)" in reason
-    assert "by no more than the standard error of the difference (4.93 points): irsl stays first." in reason
+    assert "sigmoid was closer than irsl on the held-out sizes (10.0 against 11.0 points)" in reason
+    assert "by no more than the standard error of the difference (4.9 points): irsl stays first." in reason
     assert closest_law(("sigmoid", "irsl"), found) == (
         "sigmoid",
-        "sigmoid was 1.1 times closer than irsl on the held-out sizes (10.00 against 11.00 points).",
+        "sigmoid was 1.1 times closer than irsl on the held-out sizes (10.0 against 11.0 points).",
     )
 
 
@@ -69,7 +69,7 @@ def test_without_a_rival_nothing_is_said(errors):
 def test_what_a_person_draws_is_named_where_it_was_closer():
     laws = held_out({"irsl": [[0.1, -0.1]], "trend": [[0.02, 0.02]]})
     both = replace(laws, by_hand=held_out({"last-score": [[0.2, 0.2]], "last-line": [[0.05, -0.05]]}))
-    text = "the forecast by hand, last-line, was 2.0 times closer than irsl (5.00 against 10.00 points)"
+    text = "the forecast by hand, last-line, was 2.0 times closer than irsl (5.0 against 10.0 points)"
     assert closer_by_hand("irsl", both) == text
     assert closer_by_hand("trend", both) == closer_by_hand("irsl", laws) == closer_by_hand("irsl", None) == ""
 

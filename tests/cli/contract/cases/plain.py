@@ -101,7 +101,7 @@ _PREDICTIONS = Case(
         "bank": Mode("bank --format csv"),
         "figure": Mode("bank --figure out/p.png", about=("--figure", "--format")),
     },
-    values=options("--show bins --figure out/other.png --format json"),
+    values=options("--figure out/other.png --format json"),
 )
 _SELECTION = Case(
     modes={"selection": Mode("bank selection.json")}, values=options("--figure out/weights.png --format csv")
@@ -111,7 +111,7 @@ _TASKS = Case(
         "tasks": Mode("flipped.csv --format csv"),
         "figure": Mode("past.csv --figure out/t.png --format csv", about=("--cost", "--figure")),
     },
-    values=options("--format json --by item_id --cost tokens --show correlations --figure out/tasks.png"),
+    values=options("--format json --by item_id --cost tokens --figure out/tasks.png"),
 )
 _QUICKSTART = Case(
     modes={"language models": Mode("-o out/quickstart --format csv")},

@@ -42,7 +42,7 @@ CASES = {
     ),
     "pull": Case(
         modes={"hub": Mode("hf:me/bank -o out/bank", codes=(1,))},
-        values=dict.fromkeys(("--output", "--force", "--format"), ""),
-        never=dict.fromkeys(("--output", "--force", "--format"), _HUB),
+        values=dict.fromkeys(("--output", "--force"), ""),
+        never=dict.fromkeys(("--output", "--force"), _HUB),
     ),
 }

@@ -123,7 +123,7 @@ CASES = {
         },
         nowhere={**_MOVED, "--failed": "it is one of three answers, and two are refused"},
         values=options(
-            "--new-units --response 0 --correct 1 --trials 5 --cost seconds=5 --failed --again --reason timeout "
+            "--new-units --response 0 --correct 1 --trials 5 --cost seconds=5 --failed --again "
             "--bank bank --format table"
         ),
     ),
