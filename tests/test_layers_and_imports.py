@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import itembank
+from tests.readers.logs import answers, write_run
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = REPOSITORY / "src" / "itembank"
@@ -133,31 +134,37 @@ def test_every_package_and_module_has_a_layer():
 
 def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
     circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
-    packages = ("itembank", "itembank_scaling", "itembank_studies")
+    packages = ("itembank", "itembank_harnesses", "itembank_scaling", "itembank_studies")
     assert circles["ancestors"] == [name for one in packages for name in (one, f"{one}.**")]
     assert "exclude_type_checking_imports" not in settings()
 
 
 def test_the_core_names_no_wing():
     """Neither in an import, which a contract forbids, nor in a text that becomes one."""
-    named = re.compile(r"itembank_(scaling|studies)")
+    named = re.compile(r"itembank_(harnesses|scaling|studies)")
     files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.pyi")]
     assert not [file for file in files if named.search(file.read_text(encoding="utf-8"))]
 
 
 def test_the_core_works_without_wings(tmp_path):
+    """Tables are imported, and used to the end; what no wing is there to read is refused, and the message says so."""
+    rows = [{"model_id": "new", "item_id": item, "response": 1} for item in ("one", "two")]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_run(tmp_path / "logs", "org/m", {"arc": answers(1, 0)})
     program = """
-import contextlib, importlib.metadata, io, sys
-sys.modules |= {"itembank_scaling": None, "itembank_studies": None}
+import contextlib, importlib.metadata, io, pathlib, sys
+sys.modules |= {"itembank_harnesses": None, "itembank_scaling": None, "itembank_studies": None}
 importlib.metadata.entry_points = lambda group: ()
 from itembank.cli.main import main
 
 said = io.StringIO()
 for words in (
-    "--help", "sample-data -o sample", "import sample/past.csv -o responses.parquet",
+    "--help", "sample-data -o sample", "import sample/past.csv -o responses.parquet", "download",
+    "import responses.parquet -o again.parquet", "import rows.jsonl -o rows.parquet",
     "calibrate responses.parquet -o bank --dims 1", "select bank -n 20 -o selection.json",
     "estimate bank sample/new-model.csv --method p-irt --interval model-based --report new.html",
     "gate sample/new-model.csv sample/new-model.csv", "report bank -o bank.html",
+    "session start bank -o run.jsonl --model-id new --max-items 3", "session ask run.jsonl",
 ):
     sys.argv = ["itembank", *words.split()]
     with contextlib.redirect_stdout(said):
@@ -166,6 +173,16 @@ for words in (
         except SystemExit as end:
             assert end.code in (0, None), words
 assert "scaling" not in said.getvalue()
+log = next(pathlib.Path("logs").rglob("samples_*"))
+for words in (f"import {log} -o logs.parquet", "import logs -o logs.parquet", "download bfcl -o results.parquet"):
+    sys.argv = ["itembank", *words.split()]
+    with contextlib.redirect_stderr(io.StringIO()) as refusal:
+        try:
+            main()
+        except SystemExit as end:
+            assert end.code in (1, 2), words
+    told = "itembank.stores" if "download" in words else "No package is installed that reads logs of harnesses"
+    assert told in refusal.getvalue(), refusal.getvalue()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -55,7 +55,7 @@ _INSTEAD = {
     **dict.fromkeys(("list_banks", "ready_banks", "list_ready"), "ib.publishing.list_ready()"),
     "download": "ib.publishing.build_ready(name)",
     "sample_data": "ib.load_builtin(name)",
-    "run": "ib.harnesses.lm_eval.Runner, or the command itembank run in a shell",
+    "run": "the command itembank run in a shell, or ib.harnesses.drive(session, function)",
 }
 """What to write for names that people try first."""
 

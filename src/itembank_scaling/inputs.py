@@ -16,15 +16,15 @@ from itembank.readers.builtin import (
     read_builtin_numbers,
     read_builtin_table,
 )
-from itembank.readers.lm_eval_choice import COMPARING, SCORES, choose_filter
-from itembank.readers.lm_eval_files import find_sample_files
-from itembank.readers.lm_eval_samples import Options, Samples, read_samples
-from itembank.readers.logged import read_each_log
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse, shortened
 from itembank.readers.table_files import read_table_file
 from itembank.responses.choice_scores import bits_per_byte
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.readers.lm_eval_choice import COMPARING, SCORES, choose_filter
+from itembank_harnesses.readers.lm_eval_files import find_sample_files
+from itembank_harnesses.readers.lm_eval_samples import Options, Samples, read_samples
+from itembank_harnesses.readers.logged import read_each_log
 
 __all__ = [
     "ChoiceLogLikelihoods",

@@ -8,9 +8,9 @@ import numpy as np
 
 from itembank.bank.bank_files import save_bank
 from itembank.gating.running import KIND as OF_GATE
-from itembank.harnesses.inspect.command import last_run
-from itembank.readers.inspect_samples import content_hash
 from itembank.responses.response_files import write_responses
+from itembank_harnesses.inspect.command import last_run
+from itembank_harnesses.readers.inspect_samples import content_hash
 from tests.attacks.jobs import FAST, answers_of_session, job
 from tests.attacks.judging import contents
 from tests.attacks.running import run_here

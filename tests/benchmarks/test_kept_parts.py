@@ -71,7 +71,9 @@ def test_code_used_follows_imports_kernels_named_by_text_and_lazy_packages(tmp_p
         "src/itembank/estimation/point_methods.py",  # a kernel, named by text
         "src/itembank/planning/select.py",  # by another name in the file
     } <= names
-    assert not any(name.startswith(("src/itembank/cli/", "src/itembank/harnesses/")) for name in names)
+    assert not any(
+        name.startswith(("src/itembank/cli/", "src/itembank/harnesses/", "src/itembank_harnesses/")) for name in names
+    )
     code = tmp_path / "study.py"
     code.write_text("import itembank as ib")
     assert ROOT / "src" / "itembank" / "estimation" / "estimate.py" in files_used(code)  # a name of `ib`

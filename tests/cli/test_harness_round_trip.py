@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.bank.selections import Selection
-from itembank.harnesses.lm_eval.documents import chosen_documents
+from itembank.harnesses.id_forms import chosen_documents
 from tests.readers.logs import sample, write_run
 
 pytestmark = pytest.mark.usefixtures("few_folds")

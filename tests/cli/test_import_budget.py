@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -14,7 +12,7 @@ from tests.cli.session.loops import LIMIT
 HEAVY = (
     "numpy", "polars", "scipy.special", "scipy.sparse", "scipy.linalg", "scipy.optimize", "scipy.interpolate",
     "scipy.stats", "scipy.spatial", "joblib", "vl_convert", "pandas", "pyarrow", "rich.console",
-    "itembank.readers.read", "itembank_studies", "itembank_scaling",
+    "itembank.readers.read", "itembank_harnesses", "itembank_studies", "itembank_scaling",
 )  # fmt: skip
 ASKING = {"numpy", "polars"}
 # `info` says how precise scores will be, and a status what an interval reaches
@@ -23,20 +21,20 @@ READING = SHOWING | {"itembank.readers.read"}
 FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.sparse", "scipy.linalg"}
 COMMANDS = (
     ("session --help", set()),
-    ("bank list", set()),
-    ("import --help", set()),
-    ("run lm-eval --help", set()),
-    ("run inspect --help", set()),
-    ("run harbor --help", set()),
     ("session ask run.jsonl", ASKING),
     ("session tell run.jsonl {item} --response 1", ASKING),
     ("session status run.jsonl", SHOWING),
     ("info bank", SHOWING),
+    ("import past.csv -o past.parquet", READING),
+    ("import past.parquet -o again.parquet", READING),
     ("estimate bank new.parquet --method p-irt --interval model-based", READING),
     ("estimate bank new.parquet", FITTING),
     ("select bank -n 9", FITTING),
 )
 """Commands with what they may load, each more than those before it: one process runs them in turn."""
+WINGS = {"itembank_harnesses", "itembank_studies", "itembank_scaling"}
+OF_WINGS = ("bank list", "import --help", "run lm-eval --help", "run inspect --help", "run harbor --help")
+"""Commands that are another package's, or tell of what others bring: these may load the packages, and nothing heavy."""
 
 PROGRAM = """
 import contextlib, io, json, sys
@@ -58,23 +56,29 @@ print(json.dumps(loaded))
 """
 
 
-@pytest.fixture
-def loaded(run, fitted_bank, tmp_path):
-    """Heavy packages that are there after each command."""
+def loaded_by(commands, folder):
+    """Run commands one after the other in one process; return the heavy packages that are there after each."""
+    program = PROGRAM.format(commands=commands, heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_command_loads_no_more_than_it_may(run, fitted_bank, tmp_path):
     (tmp_path / "bank").symlink_to(fitted_bank)
+    (tmp_path / "past.csv").write_text("model_id,item_id,response\na,x,1\na,y,0\n")
     past = make_bank().responses
     write_responses(
         ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
     )
     run.ok("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
-    program = PROGRAM.format(commands=[words for words, _ in COMMANDS], heavy=HEAVY)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_command_loads_no_more_than_it_may(loaded):
+    loaded = loaded_by([words for words, _ in COMMANDS], tmp_path)
     for (words, allowed), found in zip(COMMANDS, loaded, strict=True):
         assert set(found) <= allowed, words
     of_info = next(found for (words, _), found in zip(COMMANDS, loaded, strict=True) if words == "info bank")
     assert set(of_info) == SHOWING  # the list is looked at
+
+
+def test_what_tells_of_other_packages_loads_nothing_heavy(tmp_path):
+    for words, found in zip(OF_WINGS, loaded_by(OF_WINGS, tmp_path), strict=True):
+        assert set(found) <= WINGS, words

@@ -1,4 +1,4 @@
-from itembank.readers.public.sources import SOURCES
+from itembank.readers.public.sources import stores
 from itembank.readers.read import read_responses
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
@@ -6,7 +6,7 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 def test_the_list_says_what_each_source_is(run):
     outcome = run.json("download")
     rows = outcome["rows"]
-    assert [row["name"] for row in rows] == list(SOURCES)
+    assert [row["name"] for row in rows] == list(stores())
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
     told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}
     assert told["bfcl"] == ("refs/heads/main", 4)

@@ -9,7 +9,7 @@ import pytest
 
 from itembank.cli.main import cli
 from itembank.errors import did_you_mean
-from itembank.harnesses.harbor import AGENT, OWNED
+from itembank_harnesses.harbor import AGENT, OWNED
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(

@@ -13,10 +13,10 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_files import save_bank
-from itembank.harnesses.harbor import HarborRun
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.sessions.journal import read_journal
+from itembank_harnesses.harbor import HarborRun
 from tests.docs.blocks import blocks
 from tests.harnesses.harbor_program import main
 

@@ -1,6 +1,11 @@
 """Makes logs as lm-evaluation-harness writes them."""
 
 import json
+from dataclasses import replace
+from functools import partial
+
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 
 DATE = "2025-03-01T10-00-00.000001"
 
@@ -71,3 +76,11 @@ def write_run(
 
 def _sizes(tasks):
     return {task: len({row["doc_id"] for row in rows}) for task, rows in tasks.items()}
+
+
+def read_as(source, paths, *, spec=None, **arguments):
+    """Read the results of one program, whatever else the files could be."""
+    return read_responses(paths, spec=replace(spec or ReadingSpec(), format=source), **arguments)
+
+
+read_lm_eval, read_inspect = partial(read_as, "lm-eval"), partial(read_as, "inspect")

@@ -4,9 +4,9 @@ import math
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.alpaca_eval import alpaca_eval_published, is_alpaca_eval
 from itembank.readers.collecting import rows_of_source
 from itembank.readers.reading_specs import ReadingSpec
+from itembank_harnesses.readers.alpaca_eval import alpaca_eval_published, is_alpaca_eval
 from tests.readers.public.stores import write, write_alpaca_eval
 
 

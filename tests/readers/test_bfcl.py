@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.bfcl import bfcl_published, is_bfcl
 from itembank.readers.collecting import rows_of_source
 from itembank.readers.reading_specs import ReadingSpec
+from itembank_harnesses.readers.bfcl import bfcl_published, is_bfcl
 from tests.readers.public.stores import write, write_bfcl
 
 

@@ -2,7 +2,9 @@
 
 import json
 import os
+import sys
 from functools import partial
+from types import ModuleType, SimpleNamespace
 
 import joblib
 import pytest
@@ -13,7 +15,7 @@ from itembank.readers import collecting
 from itembank.readers.collecting import collect
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES, reader_function, source_of_record
+from itembank.readers.sources import Source, reader_function, source_of_record, sources
 from tests.readers import test_evalscope, test_helm, test_opencompass, test_tau2
 from tests.readers.logs import answers, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
@@ -80,9 +82,26 @@ def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
 
 
 def test_every_program_has_a_reader_and_none_takes_a_table_for_its_own():
-    for name in SOURCES:
+    for name in sources():
         assert callable(reader_function(name, "{}_answers")) != callable(reader_function(name, "{}_rows"))
     assert source_of_record({"model_id": "a", "item_id": "b", "response": 1}) is None
+
+
+def test_another_package_adds_a_source(tmp_path, monkeypatch):
+    package = ModuleType("my_package.mine")
+    package.mine_answers = lambda file, spec: [{"model_id": file.stem, "item_id": "x", "response": 1}]
+    monkeypatch.setitem(sys.modules, "my_package.mine", package)
+    entry = SimpleNamespace(
+        module="my_package.table", load=lambda: {"mine": Source("results of mine", files=("*.mine",))}
+    )
+    monkeypatch.setattr("itembank.readers.sources.entry_points_of", lambda group: {"mine": entry})
+    (tmp_path / "m.mine").write_text("")
+    sources.cache_clear()
+    try:
+        assert list(sources()) == ["py-irt", "mine"]
+        assert read_responses(tmp_path).model_ids == read_responses(tmp_path / "m.mine").model_ids == ["m"]
+    finally:
+        sources.cache_clear()
 
 
 def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):

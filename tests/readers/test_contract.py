@@ -15,7 +15,7 @@ from itembank.errors import DataError
 from itembank.readers.collecting import laid_out
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES
+from itembank.readers.sources import sources
 from tests.readers import (
     inspect_writing,
     logs,
@@ -165,13 +165,13 @@ UNNAMED = {
     "alpaca-eval",
 }
 """Programs whose items are numbers, or hold one, or are digests."""
-EVERY = pytest.mark.parametrize("program", SOURCES)
+EVERY = pytest.mark.parametrize("program", sources())
 
 
 def read(program, place):
     """Read what a program left at a place; whatever is said aloud beside."""
     files = sorted(path for path in place.rglob("*") if path.is_file())
-    is_walked = bool(SOURCES[program].files)
+    is_walked = bool(sources()[program].files)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = read_responses(place if is_walked else results(files), spec=ReadingSpec(format=program))
@@ -319,7 +319,7 @@ def test_results_that_were_copied_count_once_or_are_refused(program, tmp_path):
     assert said or program in {"terminal-bench", "inspect"}  # whose runs have ids: a copy is no other run
 
 
-@pytest.mark.parametrize("program", [one for one in SOURCES if one not in UNNAMED])
+@pytest.mark.parametrize("program", [one for one in sources() if one not in UNNAMED])
 @pytest.mark.parametrize(
     "ids",
     [

@@ -2,8 +2,8 @@ import pytest
 
 from itembank.errors import DataError
 from itembank.readers.collecting import rows_of_source
-from itembank.readers.evalplus import evalplus_published, is_evalplus
 from itembank.readers.reading_specs import ReadingSpec
+from itembank_harnesses.readers.evalplus import evalplus_published, is_evalplus
 from tests.readers.public.stores import write
 
 SAMPLES = {"HumanEval/0": [("pass", "pass"), ("pass", "fail")], "HumanEval/1": [("fail", "fail"), ("timeout", None)]}

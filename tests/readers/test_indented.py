@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itembank.readers.indented import read_indented
+from itembank_harnesses.readers.indented import read_indented
 
 TEXT = """\
 # a comment

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.inspect_samples import MOST_TEXT, OWN_SCORER, content_hash, sample_costs, score_value
-from itembank.readers.read import read_inspect, read_responses
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import zstandard
 from itembank.responses.prompts import names_in_harness, settings_by_task, settings_in_words, short_digest
+from itembank_harnesses.readers.inspect_samples import MOST_TEXT, OWN_SCORER, content_hash, sample_costs, score_value
 from tests.readers.inspect_writing import header, sample, write_eval, write_json
+from tests.readers.logs import read_inspect
 
 THREE = [sample("a", "C"), sample("b", "I"), sample("c", 0.25)]
 

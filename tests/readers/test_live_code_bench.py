@@ -2,8 +2,8 @@ import pytest
 
 from itembank.errors import DataError, DataWarning
 from itembank.readers.collecting import rows_of_source
-from itembank.readers.live_code_bench import is_live_code_bench, live_code_bench_published
 from itembank.readers.reading_specs import ReadingSpec
+from itembank_harnesses.readers.live_code_bench import is_live_code_bench, live_code_bench_published
 from tests.readers.public.stores import write, write_live_code_bench
 
 

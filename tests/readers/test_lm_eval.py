@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_lm_eval, read_responses
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import hash_numbers, hash_texts
-from tests.readers.logs import DATE, answers, sample, write_run
+from tests.readers.logs import DATE, answers, read_lm_eval, sample, write_run
 
 
 def test_task_and_document_make_the_item_and_the_run_tells_of_the_model(tmp_path):

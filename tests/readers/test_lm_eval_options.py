@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.agreement import spec_like
-from itembank.readers.lm_eval_samples import _metric_names, _n_generated, row_options, short_samples
-from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.logs import sample, write_run
+from itembank_harnesses.readers.lm_eval_samples import _metric_names, _n_generated, row_options, short_samples
+from tests.readers.logs import read_lm_eval, sample, write_run
 
 LOG = Path(__file__).parent / "lm_eval_0_4_13"
 

@@ -6,8 +6,9 @@ import re
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_lm_eval, read_responses
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.logs import read_lm_eval
 
 
 def reported(path, key):

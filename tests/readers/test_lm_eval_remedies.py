@@ -7,9 +7,9 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
 from itembank.readers.agreement import read_new_responses
-from itembank.readers.read import read_lm_eval, read_responses
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.logs import DATE, answers, sample, write_run
+from tests.readers.logs import DATE, answers, read_lm_eval, sample, write_run
 
 
 def mixed(folder):

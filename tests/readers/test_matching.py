@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, IntegrityError
-from itembank.readers.logged import content_digest
 from itembank.readers.matching import Document, changed_contents, find_items, find_logged
+from itembank.readers.rows import content_digest
 
 
 def documents(task, ids, start=0, **more):

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
-from itembank.readers.read import read_lm_eval, read_py_irt, read_responses, read_table
+from itembank.readers.read import read_responses, read_table
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import zstandard
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.bad_files import LONG, WRONG, lines, one
-from tests.readers.logs import sample, write_run
+from tests.readers.logs import read_as, read_lm_eval, sample, write_run
 
 EXPECTED = np.array([[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]])
 
@@ -230,7 +230,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
     (tmp_path / "r.csv").write_text(LONG + "a,x,1\n")
     assert read_table(tmp_path / "r.csv", columns={"seed": "nothing"}).n_models == 1
     with pytest.raises(DataError, match=r"r\.csv"):
-        read_py_irt(tmp_path / "r.csv")
+        read_as("py-irt", tmp_path / "r.csv")
     with pytest.raises(DataError, match=r"must name the task|samples"):
         read_lm_eval(tmp_path / "r.csv")
 

@@ -10,7 +10,7 @@ import pytest
 from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.swe_bench import is_swe_bench
+from itembank_harnesses.readers.swe_bench import is_swe_bench
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* have no verdict")
 

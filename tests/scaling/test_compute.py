@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import TrainingCompute, read_model_table, training_compute
 from itembank_scaling.inputs import read_choice_scores, read_losses
-from tests.readers.logs import sample, write_run
+from tests.readers.logs import read_lm_eval, sample, write_run
 
 
 def table(**columns: list[object]) -> pl.DataFrame:

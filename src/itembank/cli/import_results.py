@@ -1,7 +1,7 @@
 """`itembank import`: turn per-item results into a response file."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -12,13 +12,12 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, is_verbose, note, working
-from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
 from itembank.errors import shown, visible
 from itembank.files.memory import allowing
-from itembank.readers.public.sources import GIGABYTE, public_source
-from itembank.readers.public.sources import SOURCES as STORES
+from itembank.readers.public.sources import GIGABYTE, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES
+from itembank.readers.sources import sources
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from itembank.readers.rows import ResponseRows
 
 Read: TypeAlias = Callable[..., "ib.ResponseMatrix"]
-FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
-"""What `--as` may say: the layouts of tables, and the programs whose results are read."""
+LAYOUTS = ("long", "wide-models", "wide-items")
+"""Of tables, as `--as` names them."""
 BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
 """Facts on responses without --verbose."""
 FEWEST_MODELS = 3
@@ -95,30 +94,36 @@ _READING: Choices = {
 """How files are read."""
 
 
-def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
-    """Kinds of results in whose reading a choice has a say, and what they are called."""
-    return frozenset({*others, *(name for name, one in SOURCES.items() if choice in one.takes)}), what
-
-
-_TABLES = (frozenset({"table"}), "tables")
-_HARNESS = "logs of evaluation harnesses"
-READERS: Mapping[str, tuple[frozenset[str], str]] = {
-    "metric": _taking("metric", f"{_HARNESS}, and long tables", "table"),
-    "allow_mixed_prompts": _taking(
-        *("allow_mixed_prompts", "logs of lm-evaluation-harness and Inspect, trials of agents, tables, response files"),
-        *("lm-eval", "inspect", "responses", "table"),
+_TABLES = (("table",), "tables")
+READERS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "metric": (("table",), "logs of evaluation harnesses, and long tables"),
+    "allow_mixed_prompts": (
+        ("responses", "table"),
+        "logs of lm-evaluation-harness and Inspect, trials of agents, tables, response files",
     ),
-    "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _TABLES,
     "columns": _TABLES,
     "missing_values": _TABLES,
-    "prefix_scenario": _taking("prefix_scenario", "tables, jobs of Harbor and runs of Terminal-Bench 1", "table"),
+    "prefix_scenario": (("table",), "tables, jobs of Harbor and runs of Terminal-Bench 1"),
     "where": _TABLES,
     "drop_columns": _TABLES,
-    "errors": _taking("errors", "results that tell lost answers from others", "table", "responses"),
-    "max_response": _taking("max_response", "files that itembank import has not read yet", "table"),
+    "errors": (("table", "responses"), "results that tell lost answers from others"),
+    "max_response": (("table",), "files that itembank import has not read yet"),
 }
-"""Options that are for some kinds of results only: the kinds, and what they are called."""
+"""Options that are for some kinds of results only: the kinds beside sources that take them, and what all are called."""
+
+
+class FormatName(NamedChoice):
+    """Name of a layout of tables, or of a source, for which installed packages are asked where it is named or shown."""
+
+    choices = property(lambda _: (*LAYOUTS, *sources()), lambda *_: None)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, or fail and list all that there are."""
+        return value if value in LAYOUTS else super().convert(value, param, ctx)
+
+
+FORMAT = FormatName(LAYOUTS)
 
 
 @verb("import")
@@ -128,7 +133,12 @@ def import_command(
     output: Annotated[Path, options.output("the response file (its name must end in .parquet)")],
     form: Annotated[
         str | None,
-        option(f"Format of files that do not show it: {', '.join(FORMATS)}.", "--as", metavar="FORMAT", type=FORMATS),
+        option(
+            lambda: f"Format of files that do not show it: {', '.join(FORMAT.choices)}.",
+            "--as",
+            metavar="FORMAT",
+            type=FORMAT,
+        ),
     ],
     models: options.Models,
     items: Items,
@@ -188,7 +198,7 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
         found = find_sources(given, spec)  # a look at every file, which is not taken twice
     if kinds := source_kinds(found):
         choices = {name: one for name, one in READERS.items() if name != "metric" or spec.of_trials().metric}
-        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in choices.items()))
+        refuse_unused(*((name, _takes(name, kinds, others), words) for name, (others, words) in choices.items()))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given)
 
     def read(**known: Any) -> "ib.ResponseMatrix":
@@ -205,6 +215,13 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
         return responses
 
     return read
+
+
+def _takes(choice: str, kinds: Iterable[str], others: Collection[str]) -> bool:
+    """Whether a choice has a say in how results of one of these kinds are read."""
+    return any(
+        kind in others or (kind not in {"table", "responses"} and choice in sources()[kind].takes) for kind in kinds
+    )
 
 
 def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
@@ -332,14 +349,17 @@ def _list_sources(out: Printer) -> None:
             "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
             "address": one.address,
         }
-        for one in STORES.values()
+        for one in stores().values()
     ]
     if not out.is_table:
         out.rows(rows, "sources")
         return
+    if not rows:
+        note("No package is installed that knows public stores (entry points 'itembank.stores').")
+        return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
-    n_fetched = sum(one.download is not None for one in STORES.values())
+    n_fetched = sum(one.download is not None for one in stores().values())
     title = f"{len(rows)} public stores of results; {n_fetched} can be downloaded"
     where = ("version", "most_gigabytes", "address")
     columns = [name for name in rows[0] if name not in where]

@@ -18,6 +18,8 @@ from itembank.methods import entry_points_of
 
 Commands: TypeAlias = Mapping[str, tuple[str, str]]
 
+ELSEWHERE = ("", "")
+"""Keeps the place of a command that another package brings, in the order of the work."""
 SECTIONS: Mapping[str, Commands] = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
@@ -26,7 +28,7 @@ SECTIONS: Mapping[str, Commands] = {
         "info": ("itembank.cli.info", "Show what is in a bank, its history, what differs."),
         "bank": ("itembank.cli.bank", "Add models and items, retire items."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
-        "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
+        "run": ELSEWHERE,
         "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
         "check": ("itembank.cli.check", "Find what is wrong: with items, or with new models."),
         "gate": ("itembank.cli.gate", "Did a change break the model? Pass, fail or undecided."),
@@ -60,14 +62,18 @@ def sections() -> Mapping[str, Commands]:
     for entry in entry_points_of("itembank.commands").values():
         for heading, commands in entry.load().items():
             found.setdefault(heading, {}).update(commands)
-    return {heading: commands for heading, commands in found.items() if commands}
+    brought = {
+        heading: {name: one for name, one in commands.items() if one != ELSEWHERE}
+        for heading, commands in found.items()
+    }
+    return {heading: commands for heading, commands in brought.items() if commands}
 
 
 def _command(name: str) -> tuple[str, str] | None:
     """Return a command's module and help; other packages are asked for what is not here."""
     for known in (SECTIONS, sections):
         for commands in (known() if callable(known) else known).values():
-            if name in commands:
+            if commands.get(name, ELSEWHERE) != ELSEWHERE:
                 return commands[name]
     return None
 

@@ -67,13 +67,13 @@ def _parameters(name: str, annotation: Any, default: Any = UNSAID) -> list[click
     return [(option(what) if isinstance(what, str) else what)(name, hint, default)]
 
 
-def option(text: str, *flags: str, of: type | None = None, heading: str = "", **more: Any) -> Maker:
+def option(text: str | Callable[[], str], *flags: str, of: type | None = None, heading: str = "", **more: Any) -> Maker:
     """Say what an option is.
 
     Parameters
     ----------
-    text : str
-        The help.
+    text : str or function
+        The help; a function is called where it is shown.
     flags : str
         What it is called; as the argument is, if nothing is given.
     of : type
@@ -98,12 +98,19 @@ def option(text: str, *flags: str, of: type | None = None, heading: str = "", **
         own["show_default"] = given.get("default") not in (None, "", ()) and kind is not bool
         names = flags or (f"--{name.replace('_', '-')}",)
         of_kind = {"is_flag": True, "required": False, "type": None} if kind is bool else {"type": _type(kind)}
-        made = click.Option([*names, name], help=text, **{**own, **given, **of_kind})
+        made = (LateHelp if callable(text) else click.Option)([*names, name], **{**own, **given, **of_kind})
+        setattr(made, "told" if callable(text) else "help", text)
         if heading:
             setattr(made, HEADING, heading)
         return made
 
     return make
+
+
+class LateHelp(click.Option):
+    """An option whose help is what its function `told` returns where it is shown."""
+
+    help = property(lambda self: self.told(), lambda *_: None)
 
 
 def argument(**more: Any) -> Maker:

@@ -1,32 +1,16 @@
-"""What drives a session: a function that runs one item, several at a time.
-
-Also what all harnesses share: comparing contents and prompts with those of the bank.
-"""
+"""What drives a session: a function that runs one item, several at a time."""
 
 import asyncio
-import subprocess
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-import polars as pl
-
-from itembank.bank.banks import Bank
 from itembank.checks import check_whole
-from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
-from itembank.files.atomic import held
-from itembank.gating.stages import GatePlan
+from itembank.errors import DataError, RunError, quoted, visible
 from itembank.progress import interrupts_to
-from itembank.readers.agreement import check_same_content as check_contents_of_bank
-from itembank.readers.matching import Document, changed_contents
-from itembank.responses.how_read import check_read_alike
-from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
 from itembank.sessions.answers import answer_to, tell_all
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed
@@ -37,7 +21,6 @@ Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
 MOST_REASON: Final = 200
 """Characters of the reason of a failure that are kept."""
-STANDARD_ERROR: Final = 2
 INTERRUPTED: Final = None
 """Stands where an item and its outcome would, when somebody wants to stop."""
 
@@ -49,94 +32,6 @@ def take_answer(
     tell_all(session, [answer], new_units=new_units)
     if after_answer is not None:
         after_answer(session, answer)
-
-
-def untold_prompts(items: pl.DataFrame) -> str:
-    """Say which prompts a bank's items cannot be compared with; empty where all can be."""
-    if not {PROMPT_HASH, PROMPT_SETTINGS} & set(items.columns):
-        return "the bank does not say how its items were asked, so prompts are not compared"
-    hashes = items[PROMPT_HASH] if PROMPT_HASH in items.columns else pl.Series([None] * items.height, dtype=pl.String)
-    n_mixed = int((hashes == DIFFERS).sum())
-    if n_mixed:
-        return f"past models had different prompts for {n_mixed} of {items.height} items: these are not compared"
-    return ""
-
-
-def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
-    """Refuse items with other prompts than a bank's; or warn, and return whether they are, if ignored."""
-    go_on = remedy("ignore_prompts=True", "--ignore-prompts")
-    advice = f"No request was sent. {advice} To go on anyway: {go_on}."
-    told = check_read_alike(asked, items, advice=advice, is_ignored=is_ignored, error=IntegrityError)
-    if told:
-        warn(f"{told}. The run goes on with these prompts.", DataWarning)
-    return bool(told)
-
-
-def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, float]:
-    """Return what so many of these items cost past models on average, by each unit that is known."""
-    is_wanted = bank.responses.items["item_id"].is_in(list(item_ids)).to_numpy()
-    costs = {unit: cost[is_wanted] for unit, cost in bank.responses.expected_costs().items()}
-    return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
-
-
-def check_same_content(found: Mapping[str, Document], items: pl.DataFrame, harness: str) -> None:
-    """Check that items are what they were when the bank was made; no model has been called yet."""
-    changed = changed_contents(items, found, harness)
-    if changed:
-        tasks = shown(sorted({one.task for one in found.values()}))
-        raise IntegrityError(
-            f"items must be what past models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
-            f"another content: {shown(changed)}. No request was sent. The benchmark changed: run the version of the "
-            "bank, or calibrate a new one."
-        )
-
-
-def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored: bool) -> None:
-    """Refuse a gate whose items a run cannot find in the bank, or that asked its baseline something else.
-
-    `known` holds the items that the run may ask.
-    """
-    absent = [item for item in gate.order if item not in known]
-    if absent:
-        raise DataError(
-            f"the bank must hold all {len(gate.order)} items of the gate, of the tasks that are run, got {len(absent)} "
-            f"that are not there: {shown(absent)}. No request was sent. Give a bank of the baseline's results "
-            "(itembank calibrate), or start the gate on items of this one."
-        )
-    asked = gate.baseline.items
-    check_contents_of_bank(asked, bank.responses.items)
-    advice = "The gate's baseline had other prompts than past models: calibrate a bank of its own results."
-    compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
-
-
-@contextmanager
-def alone_in(folder: Path, program: str) -> Iterator[tuple[int, ...]]:
-    """Make a folder and keep other runs out of it; gives the handles by which a program that is called does so, too."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with held(folder) as handles:
-        if handles is None:
-            raise DataError(
-                f"{folder}: another run goes on in this folder. If itembank was killed, that is its {program}: wait "
-                "until it ends, or end it. Then give the command again."
-            )
-        yield handles
-
-
-def call_program(words: Sequence[str], handles: tuple[int, ...], patience: float) -> int:
-    """Call a harness's own command and return its exit status; its output goes to standard error.
-
-    It holds these handles, should it live longer than this process. After Ctrl-C, which it hears too, it has `patience`
-    seconds to end by itself.
-    """
-    with subprocess.Popen(words, stdout=STANDARD_ERROR, pass_fds=handles) as program:  # noqa: S603 (not ours)
-        try:
-            return program.wait()
-        except KeyboardInterrupt:
-            try:
-                program.wait(patience)
-            except subprocess.TimeoutExpired:
-                program.terminate()
-            raise
 
 
 def drive(

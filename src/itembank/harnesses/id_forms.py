@@ -6,14 +6,13 @@ Ids are strangers' text: each form escapes what would mean something else there,
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from glob import escape
 from typing import Any, Final
 
 import polars as pl
 
 from itembank.errors import DataError, shown
-from itembank.harnesses.lm_eval.documents import chosen_documents
 from itembank.readers.matching import native_ids
 
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
@@ -47,6 +46,34 @@ def id_text(form: str, item_ids: Sequence[str], items: pl.DataFrame) -> str:
             "selection itself (-o FILE), which is JSON."
         )
     return f"{FORMS[form](chosen)}\n" if chosen else ""
+
+
+def chosen_documents(item_ids: Iterable[str]) -> dict[str, list[int]]:
+    """Return ``{task: [doc ids]}`` of item ids, sorted and unique.
+
+    Item ids must be ``task/doc_id``, as the reader of the harness's logs makes them.
+    """
+    samples: dict[str, set[int]] = {}
+    foreign = []
+    for chosen_id in item_ids:
+        place = document_place(chosen_id)
+        if place is None:
+            foreign.append(chosen_id)
+        else:
+            samples.setdefault(place[0], set()).add(place[1])
+    if foreign:
+        raise DataError(
+            f"item ids must be 'task/doc_id' to be taken by lm-evaluation-harness as they are, got {len(foreign)} "
+            f"others: {shown(foreign)}. Calibrate on logs of it, or take itembank run lm-eval, which "
+            "finds items by other ids."
+        )
+    return {task: sorted(documents) for task, documents in sorted(samples.items())}
+
+
+def document_place(item: str) -> tuple[str, int] | None:
+    """Task and number of an id that is ``task/doc_id``."""
+    task, _, number = item.rpartition("/")
+    return (task, int(number)) if task and number.isascii() and number.isdigit() else None
 
 
 def _by_category(chosen: Chosen) -> str:

@@ -13,7 +13,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankError, ParameterError, did_you_mean, quoted
 from itembank.files.documents import errors_name, fields_of, read_toml
 from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSource, public_source
-from itembank.readers.reading_specs import FORMATS, ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, check_format
 from itembank.responses.score_names import Across, Within
 
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
@@ -38,11 +38,7 @@ class OwnSource:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.reader not in FORMATS:
-            near = did_you_mean(self.reader, FORMATS)
-            raise ParameterError(
-                f"the reader of a source must be one of {', '.join(FORMATS)}, got {self.reader!r}.{near}"
-            )
+        check_format("the reader of a source", self.reader)
         if self.archive is not None and self.hub is not None:
             raise ParameterError("a source must have an archive or files of the Hub, got both. Leave one out.")
 

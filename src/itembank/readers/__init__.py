@@ -1,1 +1,1 @@
-"""From anybody's files to responses: tables, logs, public stores, built-in sets."""
+"""From anybody's files to responses: tables, built-in sets, and what readers of logs and public stores share."""

@@ -29,7 +29,17 @@ from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows, joined_source
-from itembank.readers.sources import SOURCES, is_companion, matches, reader_function, source_of_name, source_of_record
+from itembank.readers.sources import (
+    TABLES,
+    is_companion,
+    matches,
+    no_readers,
+    reader_function,
+    source_called,
+    source_of_name,
+    source_of_record,
+    sources,
+)
 from itembank.readers.table import holds_responses
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
@@ -83,7 +93,7 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
             elif spec.format == "auto":
                 _look_below(path, spec, found)
             else:
-                source = SOURCES.get(spec.format)
+                source = source_called(spec.format)
                 if source is None or not source.files:
                     as_logs = remedy("format='lm-eval'", "--as lm-eval")
                     raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
@@ -113,10 +123,10 @@ def _json_below(folder: Path, spec: ReadingSpec) -> list[Path]:
 
 def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     """Format of a file, by its name and content unless the spec says."""
-    if spec.format in SOURCES:
+    if spec.format not in TABLES:
         return spec.format
-    by_name = source_of_name(path)
-    if spec.format == "auto" and by_name and not any(suffix.lower() in SUFFIXES for suffix in path.suffixes):
+    is_table = any(suffix.lower() in SUFFIXES for suffix in path.suffixes)
+    if spec.format == "auto" and not is_table and (by_name := source_of_name(path)):
         return by_name
     kind = file_kind(path)
     if kind == "parquet" and spec.format in {"auto", "responses"} and is_response_file(path):
@@ -126,7 +136,8 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     if spec.format != "auto":
         return spec.format
     if kind != "json":
-        return by_name or "auto"
+        is_csv = SUFFIXES.get(_table_suffix(path)) == "csv"
+        return "auto" if is_csv else source_of_name(path) or "auto"
     record = first_record(path)
     if record.get("kind") == JOURNAL:
         own, status = "read_session(...)", f"itembank session status {shlex.quote(str(path))}"
@@ -152,7 +163,8 @@ def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
         if name is None and path not in broken:
             found.unknown.append(path)
         elif name is not None:
-            is_walked = name in SOURCES and (SOURCES[name].holds(path) or (name == "lm-eval" and "jsonl" in path.name))
+            source = source_called(name)
+            is_walked = source is not None and (source.holds(path) or matches(path, source.also))
             found.add(name, folder if is_walked else path)
     if sum(found.n_files.values()) == n_before:
         name = _source_of_companions(files, spec)
@@ -160,8 +172,8 @@ def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
             raise DataError("\n".join([_no_results(folder, files), *broken.values()]))
         found.add(name, folder, 0)  # its reader says what is missing
     # a reader that walks the folder says itself what is wrong with its own, but SWE-bench's, for which all may be
-    walkers = [SOURCES[name] for name, own in found.paths.items() if folder in own and name in SOURCES]
-    walkers = [one for one in walkers if not one.sure]
+    walked = [source_called(name) for name, own in found.paths.items() if folder in own]
+    walkers = [one for one in walked if one is not None and not one.sure]
     found.broken.extend(why for path, why in broken.items() if not any(one.holds(path) for one in walkers))
 
 
@@ -187,11 +199,11 @@ def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | 
     companions = [path for path in files if is_companion(path)]
     if 2 * len(companions) < len(files):
         return None
-    told = (name for path in companions for name, one in SOURCES.items() if matches(path, one.beside))
+    told = (name for path in companions for name, one in sources().items() if matches(path, one.beside))
     name = next(told, None)
-    if name == "lm-eval" and not any(_format_inside(path, spec, {}) == name for path in companions):
-        return None  # others write results_*.json, too
-    return name
+    if name is None or sources()[name].is_told_by_beside:
+        return name
+    return name if any(_format_inside(path, spec, {}) == name for path in companions) else None
 
 
 def _no_results(folder: Path, files: Sequence[Path]) -> str:
@@ -199,10 +211,10 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     if not files:
         return f"{folder}: there must be files of results, got none (hidden ones are skipped)."
     names = list(dict.fromkeys(path.name for path in files))
-    titles = ", ".join(source.title for source in SOURCES.values())
+    titles = ", ".join(source.title for source in sources().values())
     lines = [
         f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
-        f"It knows tables with the columns model_id, item_id and response, and {titles}."
+        f"It knows tables with the columns model_id, item_id and response, and {titles}.{no_readers()}"
     ]
     kinds = [(path, SUFFIXES[suffix]) for path in files if (suffix := _table_suffix(path)) in SUFFIXES]
     table = next((path for path, kind in kinds if kind != "json"), None)
@@ -318,7 +330,7 @@ def read_each(
 def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Path]:
     """Files of one program among these files and below these folders."""
     found: dict[Path, None] = {}
-    program = SOURCES[source]
+    program = sources()[source]
     for path in paths:
         own = [path]
         if path.is_dir():
@@ -355,6 +367,6 @@ def rows_of_source(
     answers = reader_function(name, "{}_answers")
     if answers is not None:
         return rows_of_files(name, paths, spec, answers, progress=progress)
-    known = {} if SOURCES[name].lists_all_items else {"item_ids": item_ids}
+    known = {} if sources()[name].lists_all_items else {"item_ids": item_ids}
     rows: ResponseRows = reader_function(name, "{}_rows")(paths, spec, progress=progress, **known)
     return rows

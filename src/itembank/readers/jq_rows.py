@@ -40,10 +40,9 @@ from itembank.files.memory import GIBIBYTE, HOW_TO_ALLOW, most_memory
 from itembank.progress import interrupts_to
 from itembank.readers.chosen_rows import with_joined_names
 from itembank.readers.json_files import Record, read_values, table_of_records
-from itembank.readers.logged import content_digest
 from itembank.readers.long_table import check_columns, text_columns
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, content_digest
 from itembank.readers.table import rows_of_table, with_usual_names
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import kind_of

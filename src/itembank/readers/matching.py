@@ -8,7 +8,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +15,9 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
 from itembank.readers.collecting import find_sources
-from itembank.readers.inspect_runs import inspect_files, read_log, run_of
-from itembank.readers.inspect_samples import content_hash
-from itembank.readers.json_files import each_record, mapping
-from itembank.readers.lm_eval_files import find_sample_files
-from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import CONTENT, CONTENT_FIELDS
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS, content_digest
+from itembank.readers.sources import TABLES, reader_function, sources
 
 AUTO: Final = "auto"
 PLACE: Final = "place"
@@ -292,38 +287,22 @@ def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = 
 
 
 def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFrame | None = None) -> list[Document]:
-    """Return the documents that logs of lm_eval and Inspect hold, each once.
+    """Return the documents that logs hold, each once; of the sources whose modules have ``X_documents``.
 
-    With `items`, nothing is returned where the logs have a task of these items: their ids are the logs' own.
+    That is given files, `spec` and the tasks of these items. It leaves out logs whose ids are the items' own, or
+    returns None where nothing is to be matched for them.
     """
     known = set() if items is None else {one.task for one in _asked(items, items["item_id"])}
     found: dict[str, Document] = {}
-    sources = find_sources(paths, spec).paths
-    if "lm-eval" in sources:
-        files = find_sample_files(sources["lm-eval"], spec).files
-        if known.isdisjoint(file.task for file in files):
-            for file in files:
-                for record in each_record(file.path):
-                    asked, own_hash = mapping(record.get("doc")), partial(record.get, "doc_hash")
-                    one = Document(file.task, str(record.get("doc_id")), asked, own_hash)
-                    found.setdefault(one.place, one)
-    for path in inspect_files(sources.get("inspect", ()), spec):
-        log = read_log(path)
-        task = run_of(log, spec).task
-        task = spec.task_names.get(task, task)
-        if task in known:
+    programs = {name: own for name, own in find_sources(paths, spec).paths.items() if name not in TABLES}
+    for name in (one for one in sources() if one in programs) if programs else ():
+        documents_of = reader_function(name, "{}_documents")
+        documents = () if documents_of is None else documents_of(programs[name], spec, known)
+        if documents is None:
             return []
-        for one in (sample_document(task, record, is_whole=False) for record in log.samples):
+        for one in documents:
             found.setdefault(one.place, one)
     return list(found.values())
-
-
-def sample_document(task: str, record: Mapping[str, Any], *, is_whole: bool) -> Document:
-    """Make a document of a sample of Inspect, as its logs have it: its metadata are fields beside its own."""
-    asked, target, metadata = record.get("input"), record.get("target", ""), record.get("metadata")
-    fields = dict(mapping(metadata))
-    fields |= {name: record.get(name) for name in ("id", "input", "target", "choices")}
-    return Document(task, str(record.get("id")), fields, lambda: content_hash(asked, target), is_whole)
 
 
 def in_harness(items: pl.DataFrame, found: Mapping[str, tuple[str, str]]) -> pl.DataFrame:

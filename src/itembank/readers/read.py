@@ -28,7 +28,7 @@ from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, ho
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
-from itembank.readers.sources import SOURCES
+from itembank.readers.sources import TABLES, no_readers, source_called
 from itembank.readers.table import rows_of_table, table_rows
 from itembank.responses.labels import IdKind
 from itembank.responses.opening import Table
@@ -180,40 +180,6 @@ def read_table(paths: Paths, *, columns: Mapping[str, str] | None = None, **argu
     return read_responses(paths, spec=replace(spec, columns={**spec.columns, **(columns or {})}), **arguments)
 
 
-def read_py_irt(paths: Paths, **arguments: Any) -> ResponseMatrix:
-    """Read py-irt's JSON Lines; the arguments are those of `read_responses`."""
-    return _read_as("py-irt", paths, arguments)
-
-
-def read_lm_eval(paths: Paths, **arguments: Any) -> ResponseMatrix:
-    """Read samples of lm-evaluation-harness, files or folders; the arguments are those of `read_responses`.
-
-    The scenario is the task, the item ``task/doc_id``. Of each task one metric and one filter are taken, the same
-    for all models: those that were asked for, else the only one that can be a response (numbers in [0, 1], better
-    when higher), else ``acc`` or ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`. The item table
-    keeps `task`, `doc_id`, `content_hash`, `metric` and `filter`; the model table `is_partial`, `n_items_run` and
-    `n_items_full`.
-    """
-    return _read_as("lm-eval", paths, arguments)
-
-
-def read_inspect(paths: Paths, **arguments: Any) -> ResponseMatrix:
-    """Read logs of Inspect, files or folders; the arguments are those of `read_responses`.
-
-    The scenario is the task, the item ``task/sample_id``. Of each task one scorer is taken, the same for all models:
-    that of `metric`, else the first, with a `DataWarning` where there are others. The epochs of a run are trials;
-    of a run and its retries the last log counts. A sample that ended in an error, or that nobody scored, is missing.
-    The item table keeps `task`, `sample_id`, `content_hash` and `metric`; the model table `is_partial`, `n_items_run`
-    and `n_items_full`.
-    """
-    return _read_as("inspect", paths, arguments)
-
-
-def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> ResponseMatrix:
-    spec = arguments.pop("spec", None) or ReadingSpec()
-    return read_responses(paths, spec=replace(spec, format=source_format), **arguments)
-
-
 def read_rows(
     found: Found, spec: ReadingSpec, *, item_ids: Sequence[str] | None = None, progress: ProgressCallback = silent
 ) -> list[ResponseRows]:
@@ -257,8 +223,8 @@ def _read_source(
     progress: ProgressCallback,
 ) -> ResponseRows:
     """Read all that one format has: logs together, so that one metric a task is taken, whoever was run."""
-    if source_format in SOURCES:
-        source = SOURCES[source_format]
+    source = source_called(source_format)
+    if source is not None:
         if spec.errors is not None and "errors" not in source.takes:
             raise ParameterError(
                 f"{source.title} do not tell lost answers from others: leave {remedy('errors', '--errors')} out."
@@ -272,7 +238,12 @@ def _read_source(
         parts = [_named(rows, spec) for rows in read_by_jq]
     else:
         read = response_file_rows if source_format == "responses" else partial(table_rows, spec=spec)
-        parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
+        try:
+            parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
+        except DataError as error:
+            if told := no_readers():
+                raise DataError(f"{error}{told}") from error
+            raise
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
     if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
         raise DataError(
@@ -296,7 +267,7 @@ def source_kinds(found: Found) -> set[str]:
     """
     if found.problems:
         return set()
-    return {one if one == "responses" or one in SOURCES else "table" for one in found.paths}
+    return {"table" if one != "responses" and one in TABLES else one for one in found.paths}
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from itembank.checks import check_one_of, check_positive
 from itembank.errors import ParameterError, remedy, shown
-from itembank.readers.sources import SOURCES
+from itembank.readers.sources import OWN, TABLES, sources
 from itembank.responses.error_kinds import Errors
 
 Format: TypeAlias = str
-FORMATS: tuple[Format, ...] = ("auto", "responses", "long", "wide-models", "wide-items", *SOURCES)
 Response = Literal["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]
 Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
@@ -37,6 +36,12 @@ LONG_COLUMNS = (
     "judge",
     *COST_COLUMNS,
 )
+
+
+def check_format(what: str, name: Format) -> None:
+    """Refuse what is no format; installed packages are asked for what is not our own."""
+    if name not in {*TABLES, *OWN}:
+        check_one_of(what, name, (*TABLES, *sources()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,8 @@ class ReadingSpec:
         Put the scenario before each item id ('scenario/item_id'), for tables that number items anew in each.
     metric, filter_name : tuples of str
         Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
-        the tasks that match the pattern `task` alone. Of Inspect's logs `metric` names scorers. Empty: see
-        `read_lm_eval` and `read_inspect`. Of long tables with a column `metric`, the rows of this metric are read.
+        the tasks that match the pattern `task` alone. Of Inspect's logs `metric` names scorers. Empty: the
+        usual ones of each task. Of long tables with a column `metric`, the rows of this metric are read.
         ``pass^4`` makes the response of an item the probability that 4 trials all succeed, of results whose trials
         are counted.
     response : str
@@ -163,7 +168,7 @@ class ReadingSpec:
             "missing": Missing,
             "model_id_from": ModelIdFrom,
         }
-        check_one_of("format", self.format, FORMATS)
+        check_format("format", self.format)
         if self.jq is not None:
             if self.format not in {"auto", "long"}:
                 raise ParameterError(f"a program of jq makes long tables: leave {remedy('format', '--as')} out.")

@@ -1,5 +1,6 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
@@ -27,6 +29,11 @@ CONTENT_FIELDS = "content_fields"
 """Item column: the fields of a document that the digest is of, as a JSON list; null where a harness made it."""
 UNCHANGING = ("scenario", "subscenario", CONTENT)
 """Item columns that must say the same in every source."""
+
+
+def content_digest(*parts: Any) -> str:
+    """Digest of whatever tells the content of an item."""
+    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str).encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,41 @@
-"""The programs whose results are read, one line each: how their files are told, and what reads them.
+"""Programs whose results are read: how their files are told, and what reads them. Packages add theirs by entry points.
 
-A module is imported when it is needed, so that the table, and with it the help of commands, loads no reader.
+A module is imported when it is needed, so that the tables, and with them the help of commands, load no reader.
 """
 
 import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response", "errors")
-"""Choices that logs of harnesses take which hold several metrics and tasks."""
-TRIED = ("max_response", "errors", "allow_mixed_prompts")
-"""Choices that trials of agents take."""
+from itembank.methods import entry_points_of
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One program whose results are read, by a module X of this package.
+    """One program whose results are read, by a module X.
 
     ``is_X(record)`` says whether an object of a JSON file is one of its results. ``X_answers(file, spec)`` gives the
     answers of one file as records of a long table (`rows_of_records`), or ``X_rows(paths, spec, *, progress)`` reads
-    files and, where `files` names some, folders, of which it takes whatever is its own.
+    files and, where `files` names some, folders, of which it takes whatever is its own. Where logs hold what was asked,
+    ``X_documents(paths, spec, known)`` may give it as `matching.Document` (`matching.logged_documents`).
     """
 
     title: str  # What its results are called in messages
-    # Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
+    module: str = ""  # X, where it is not the program's name; it is in the package of the table
+    # Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl'); never CSV, which
+    # is taken for a table before anybody is asked.
     files: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # Files below a folder that its reader takes too, if their content told them
     beside: tuple[str, ...] = ()  # Files that it writes beside these, which hold no results of their own
     hint: str = ""  # Where these files are, or come from, for a folder without any
     # Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
-    takes: tuple[str, ...] = LOGGED
+    takes: tuple[str, ...] = ()
     is_told_by_name: bool = True  # Whether such a name below a folder is enough; else the content is looked at
     sure: tuple[str, ...] = ()  # Those files whose names are enough where other names are not
-    module: str = ""  # X, where it is not the program's name
+    is_told_by_beside: bool = True  # Whether names of files beside its results are enough; else one must be read
     # Whether its results name every item; else ``X_rows`` also takes `item_ids`, those of the caller's table of items.
     lists_all_items: bool = True
 
@@ -42,135 +44,40 @@ class Source:
         return matches(path, self.files)
 
 
-SOURCES: Mapping[str, Source] = {
+OWN: Mapping[str, Source] = {
     "py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors")),
-    "promptfoo": Source("results of promptfoo", takes=("errors",)),
-    "verifiers": Source(
-        "results of verifiers",
-        hint="They are in results.jsonl or traces.jsonl, which are empty until a rollout ends.",
-        beside=("*--*/*/metadata.json", "*--*/configs/*.json", "*--*/logs/*/*"),
-        takes=TRIED,
-    ),
-    "harbor": Source(
-        "jobs of Harbor",
-        files=("result.json",),
-        hint="Harbor writes a folder a job into jobs/, with a folder a trial.",
-        beside=(
-            *("*__???????/config.json", "*__???????/agent/*", "*__???????/verifier/*", "*__???????/*.log"),
-            *("*__??-??-??/config.json", "jobs/*/config.json", "lock.json", "job.log"),
-        ),
-        takes=("metric", "prefix_scenario", *TRIED),
-        is_told_by_name=False,
-    ),
-    "tau-bench": Source("results of tau-bench", takes=TRIED, is_told_by_name=False),
-    "tau2": Source(
-        "results of tau2-bench",
-        beside=("simulations/*.json",),
-        takes=TRIED,
-        is_told_by_name=False,
-    ),
-    "terminal-bench": Source(
-        "results of Terminal-Bench 1",
-        files=("results.json", "*_results.json"),
-        hint="It writes a folder a run into runs/, with results.json.",
-        beside=("run_metadata.json", "tb.lock", "sessions/*", "panes/*", "agent-logs/*"),
-        takes=("errors", "allow_mixed_prompts", "prefix_scenario"),
-        is_told_by_name=False,
-    ),
-    "lm-eval": Source(
-        "logs of lm-evaluation-harness",
-        files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),
-        beside=("results_*.json",),
-    ),
-    "inspect": Source("logs of Inspect", files=("*.eval",)),
-    "helm": Source(
-        "run folders of HELM",
-        files=("per_instance_stats.json",),
-        hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.",
-        beside=(
-            *("run_spec.json", "stats.json", "scenario.json", "scenario_state.json", "instances.json"),
-            "display_*.json",
-        ),
-    ),
-    "eee": Source(
-        "samples files of Every Eval Ever",
-        module="every_eval_ever",
-        files=("*_samples.jsonl",),
-        hint="Aggregates alone cannot be taken apart; the samples of every item are needed.",
-        beside=("????????-????-????-????-????????????.json",),
-    ),
-    "evalscope": Source(
-        "reviews of EvalScope",
-        files=("reviews/*/*.jsonl",),
-        hint="EvalScope writes them into outputs/<date>/reviews/.",
-        beside=("predictions/*/*.jsonl", "reports/*/*.json", "reports/report.html", "configs/task_config*.yaml"),
-    ),
-    "lighteval": Source(
-        "details of lighteval or of the Open LLM Leaderboard v1",
-        files=("details_*.parquet",),
-        hint="lighteval writes them with --save-details.",
-    ),
-    "opencompass": Source(
-        "results of OpenCompass",
-        files=("results/*/*.json",),
-        hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
-        "(--dump-eval-details).",
-        beside=("predictions/*/*.json", "summary/*", "configs/*.py"),
-        is_told_by_name=False,
-    ),
-    "swe-bench": Source(
-        "reports and logs of SWE-bench",
-        files=("*.json", "*.jsonl"),
-        sure=("run_evaluation/*/*/*/report.json", "*.traj.json"),
-        hint="Its harness writes <model>.<run_id>.json, and a folder an instance into logs/run_evaluation/.",
-        beside=(
-            *("metadata.yaml", "run_instance.log", "test_output.txt", "patch.diff", "eval.sh"),
-            *("minisweagent.log", "exit_statuses_*.yaml"),
-        ),
-        takes=("errors",),
-        is_told_by_name=False,
-        lists_all_items=False,
-    ),
-    "alpaca-eval": Source(
-        "annotations of AlpacaEval",
-        files=("annotations.json",),
-        beside=("model_outputs.json", "*_leaderboard.csv"),
-        takes=("metric",),
-        is_told_by_name=False,
-    ),
-    "bfcl": Source(
-        "score files of BFCL",
-        files=("*_score.json",),
-        hint="They are in score/<model>/.",
-        beside=("*_result.json",),
-        takes=(),
-    ),
-    "evalplus": Source(
-        "results of EvalPlus",
-        files=("*eval_results.json",),
-        takes=("metric",),
-    ),
-    "livecodebench": Source(
-        "results of LiveCodeBench",
-        module="live_code_bench",
-        files=("*_eval_all*.json",),
-        hint="LiveCodeBench writes them with --evaluate.",
-        beside=("*_eval.json",),
-        takes=(),
-    ),
-    "mmlu-pro": Source(
-        "outputs of MMLU-Pro's models",
-        files=("model_outputs_*.zip",),
-        takes=(),
-    ),
-    "open-eval": Source(
-        "response tables of OpenEval",
-        files=("response/*.parquet",),
-        takes=("metric",),
-        is_told_by_name=False,
-    ),
 }
-"""By the name that `ReadingSpec.format` and `--as` know them by; the first whose test holds is taken."""
+"""Those that are read without another package."""
+TABLES = ("auto", "responses", "long", "wide-models", "wide-items")
+"""Formats that are no program's: what `ReadingSpec.format` may be beside the names of sources."""
+
+
+@cache
+def sources() -> Mapping[str, Source]:
+    """Return all sources by the name that `ReadingSpec.format` has for them; the first whose test holds counts.
+
+    Installed packages add tables like `OWN`. They are asked only where a file may be no table: that takes a while.
+    """
+    tables = [(__package__, OWN)] + [
+        (entry.module.rpartition(".")[0], entry.load()) for entry in entry_points_of("itembank.readers").values()
+    ]
+    return {
+        name: replace(one, module=f"{package}.{one.module or name.replace('-', '_')}")
+        for package, table in tables
+        for name, one in table.items()
+    }
+
+
+def no_readers() -> str:
+    """Say that no package is installed which adds sources; nothing where one is."""
+    if entry_points_of("itembank.readers"):
+        return ""
+    return " No package is installed that reads logs of harnesses and leaderboards (entry points 'itembank.readers')."
+
+
+def source_called(name: str) -> Source | None:
+    """Return the source of a format; None of a table's."""
+    return None if name in TABLES else sources().get(name)
 
 
 def matches(path: PurePath, patterns: Iterable[str]) -> bool:
@@ -180,22 +87,22 @@ def matches(path: PurePath, patterns: Iterable[str]) -> bool:
 
 def reader_function(name: str, form: str) -> Any:
     """Return the function of a source's module that is called so ('is_{}'); None where it has none."""
-    module = SOURCES[name].module or name.replace("-", "_")
-    return getattr(importlib.import_module(f"itembank.readers.{module}"), form.format(module), None)
+    module = sources()[name].module
+    return getattr(importlib.import_module(module), form.format(module.rpartition(".")[2]), None)
 
 
 def source_of_record(record: Mapping[str, Any]) -> str | None:
     """Return the name of the source that an object of a JSON file is a result of; None where there is none."""
-    tests = ((name, reader_function(name, "is_{}")) for name in SOURCES)
+    tests = ((name, reader_function(name, "is_{}")) for name in sources())
     return next((name for name, is_own in tests if is_own is not None and is_own(record)), None)
 
 
 def source_of_name(path: PurePath) -> str | None:
     """Return the name of the source that the name of a file tells; None where it tells none."""
-    told = ((name, one.files if one.is_told_by_name else one.sure) for name, one in SOURCES.items())
+    told = ((name, one.files if one.is_told_by_name else one.sure) for name, one in sources().items())
     return next((name for name, patterns in told if matches(path, patterns)), None)
 
 
 def is_companion(path: PurePath) -> bool:
     """Whether some program writes such a file beside its results."""
-    return any(matches(path, source.beside) for source in SOURCES.values())
+    return any(matches(path, source.beside) for source in sources().values())

@@ -8,8 +8,8 @@ import pytest
 
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import calibrate
-from itembank.readers.inspect_samples import content_hash
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.readers.inspect_samples import content_hash
 
 
 @pytest.fixture(scope="module", autouse=True)

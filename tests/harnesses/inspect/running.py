@@ -3,7 +3,7 @@
 import inspect_ai
 import pytest
 
-import itembank.harnesses.inspect.entry  # noqa: F401 (registers tasks, scorer and metric)
+import itembank_harnesses.inspect.entry  # noqa: F401 (registers tasks, scorer and metric)
 
 OF_INSPECT = [
     pytest.mark.harness,

@@ -12,13 +12,13 @@ from itembank.bank.bank_files import load_bank
 from itembank.errors import DataWarning, IntegrityError, ParameterError
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.stages import start_gate
-from itembank.harnesses.inspect.samples import estimated_metrics
-from itembank.harnesses.inspect.tasks import adaptive, gated
-from itembank.readers.read import read_inspect
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
+from itembank_harnesses.inspect.samples import estimated_metrics
+from itembank_harnesses.inspect.tasks import adaptive, gated
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
 from tests.harnesses.inspect.toys import N_SAMPLES, Calls
+from tests.readers.logs import read_inspect
 
 pytestmark = OF_INSPECT
 WRONG = (3, 5, 8, 13, 14, 17, 20, 21, 22, 24)

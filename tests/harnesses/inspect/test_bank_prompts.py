@@ -10,11 +10,11 @@ import inspect_ai
 
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import calibrate
-from itembank.readers.read import read_inspect
 from itembank.responses.prompts import PROMPT_SETTINGS
 from itembank.responses.responses import ResponseMatrix
 from tests.harnesses.inspect.running import OF_INSPECT
 from tests.harnesses.inspect.toys import Calls
+from tests.readers.logs import read_inspect
 
 pytestmark = OF_INSPECT
 TASK = """

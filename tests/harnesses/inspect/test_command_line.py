@@ -14,8 +14,8 @@ pytest.importorskip("inspect_ai")
 from itembank.bank.bank_files import save_bank
 from itembank.files.atomic import held
 from itembank.planning.select import select
-from itembank.readers.inspect_runs import read_log
-from itembank.readers.inspect_samples import content_hash
+from itembank_harnesses.readers.inspect_runs import read_log
+from itembank_harnesses.readers.inspect_samples import content_hash
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT
 

@@ -15,10 +15,10 @@ from inspect_ai.solver import generate
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import calibrate
 from itembank.errors import IntegrityError
-from itembank.harnesses.inspect.tasks import subset
 from itembank.planning.select import select
-from itembank.readers.logged import content_digest
+from itembank.readers.rows import content_digest
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.inspect.tasks import subset
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT, metrics
 from tests.harnesses.inspect.running import run as run_task

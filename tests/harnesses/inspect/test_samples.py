@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, IntegrityError, MissingDependencyError
-from itembank.harnesses.inspect import samples as module
-from itembank.harnesses.inspect.samples import answer_of, check_release, matrix_of, samples_by_item, task_items
-from itembank.readers.inspect_samples import Sample, content_hash
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from itembank.sessions.events import Failed, Told
+from itembank_harnesses.inspect import samples as module
+from itembank_harnesses.inspect.samples import answer_of, check_release, matrix_of, samples_by_item, task_items
+from itembank_harnesses.readers.inspect_samples import Sample, content_hash
 from tests.harnesses.inspect.conftest import simulated_bank
 
 

@@ -12,13 +12,13 @@ from inspect_ai import score
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.inspect.samples import estimated_metrics
-from itembank.harnesses.inspect.tasks import estimating, subset
 from itembank.planning.select import select
-from itembank.readers.read import read_inspect
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
+from itembank_harnesses.inspect.samples import estimated_metrics
+from itembank_harnesses.inspect.tasks import estimating, subset
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, run
 from tests.harnesses.inspect.toys import Calls, quiz
+from tests.readers.logs import read_inspect
 
 pytestmark = OF_INSPECT
 WRONG = (3, 5, 8, 13, 14, 17, 20, 21, 22, 24)

@@ -9,8 +9,8 @@ import pytest
 
 from itembank.bank.bank_files import load_bank
 from itembank.errors import IntegrityError
-from itembank.harnesses.lm_eval import Runner, selected
 from itembank.planning.select import select
+from itembank_harnesses import Runner, selected
 from tests.cli.session.loops import FAST
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 

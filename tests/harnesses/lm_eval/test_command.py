@@ -6,7 +6,7 @@ import types
 import pytest
 
 from itembank.errors import DataError, ParameterError
-from itembank.harnesses.lm_eval.command import HarnessCall, import_plugin, run_command
+from itembank_harnesses.lm_eval.command import HarnessCall, import_plugin, run_command
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from itembank.errors import MissingDependencyError
-from itembank.harnesses.lm_eval.patches import HarnessError, check_release
+from itembank_harnesses.lm_eval.patches import HarnessError, check_release
 
 
 def evaluate(lm, task_dict, limit=None, log_samples=True, bootstrap_iters=0):

@@ -163,7 +163,7 @@ def test_tasks_that_were_renamed_at_import_are_run_by_their_own_names(run, place
 
 def stopped_after(monkeypatch, n_items):
     """Stop a run once, when so many items were run; return the list of those that were, also later."""
-    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
+    from itembank_harnesses.lm_eval import run as hooks  # noqa: PLC0415
 
     ran, stops, keep = [], [n_items], hooks.ItemsByAndBy.run_missing
 

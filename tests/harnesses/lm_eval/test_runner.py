@@ -15,12 +15,12 @@ import pytest
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, IntegrityError
-from itembank.harnesses.lm_eval import Runner
-from itembank.harnesses.lm_eval.patches import HarnessError
 from itembank.planning.select import select
 from itembank.sessions.journal_sessions import read_session
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session_spec import SessionSpec
+from itembank_harnesses import Runner
+from itembank_harnesses.lm_eval.patches import HarnessError
 from tests.harnesses.lm_eval.conftest import EXAMPLE
 from tests.harnesses.lm_eval.rows import rows_of
 
@@ -152,7 +152,8 @@ sys.path.insert(0, sys.argv[1])
 import simulated_lm
 from itembank.sessions.limits import Budget
 from itembank.sessions.session_spec import SessionSpec
-from itembank.harnesses.lm_eval import Runner, run as hooks, rows
+from itembank_harnesses import Runner
+from itembank_harnesses.lm_eval import run as hooks, rows
 from lm_eval.tasks import TaskManager
 
 _, _, tasks, bank, folder, place, count = sys.argv

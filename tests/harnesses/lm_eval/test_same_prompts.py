@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from itembank.errors import IntegrityError, ParameterError
-from itembank.harnesses.lm_eval import selected
-from itembank.harnesses.lm_eval.patches import HarnessError
+from itembank_harnesses import selected
+from itembank_harnesses.lm_eval.patches import HarnessError
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.rows import check_same_rows, random_items, rows_of
 

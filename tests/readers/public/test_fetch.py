@@ -30,9 +30,10 @@ def web(tmp_path, monkeypatch):
     write_bfcl(tmp_path / "store" / "2024-07-06", {"old": []})
     with serving() as one:
         one.files["/repo.tar.gz"] = packed(tmp_path / "store")
-        source = sources.SOURCES["bfcl"]
+        source = sources.public_source("bfcl")
         local = replace(source, download=replace(source.download, url=f"{one.address}/repo.tar.gz"))
-        monkeypatch.setattr(sources, "SOURCES", {**sources.SOURCES, "bfcl": local})
+        known = {**sources.stores(), "bfcl": local}
+        monkeypatch.setattr(sources, "stores", lambda: known)
         yield one
 
 
@@ -81,7 +82,7 @@ def test_so_many_models_are_chosen_evenly_among_all(monkeypatch):
     ]
     api = SimpleNamespace(list_datasets=lambda author: [SimpleNamespace(id=one) for one in ids])
     monkeypatch.setattr(fetch, "hub_client", lambda need: SimpleNamespace(HfApi=lambda: api))
-    source = sources.SOURCES["open-llm-leaderboard-v2"]
+    source = sources.public_source("open-llm-leaderboard-v2")
     assert hub_models(source, 4) == ("org/m0", "org/m2", "org/m4", "org/m6")
     with pytest.raises(DataError, match="must hold repositories of 9 models, got 8"):
         hub_models(source, 9)

@@ -11,10 +11,9 @@ import pytest
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.public.fetch import check_address
 from itembank.readers.public.read_public import check_published, read_public
-from itembank.readers.public.sources import SOURCES, Archive, public_source
+from itembank.readers.public.sources import Archive, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES as READERS
-from itembank.readers.sources import reader_function
+from itembank.readers.sources import reader_function, sources
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
@@ -206,12 +205,12 @@ NEEDED = {
 
 
 def test_the_sources_that_must_be_there_are():
-    assert set(SOURCES) >= NEEDED
+    assert set(stores()) >= NEEDED
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("source", stores().values(), ids=stores())
 def test_what_an_entry_names_exists(source):
-    published = reader_function(source.reader, "{}_published") if source.reader in READERS else None
+    published = reader_function(source.reader, "{}_published") if source.reader in sources() else None
     assert set(source.choices) <= {one.name for one in fields(ReadingSpec)}
     assert source.checked == "-" or callable(published)
     check_address(source.address.partition(" ")[0])

@@ -14,8 +14,7 @@ from itembank.readers.collecting import files_below, laid_out
 from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import SOURCES as READERS
-from itembank.readers.sources import matches, reader_function
+from itembank.readers.sources import TABLES, matches, reader_function
 from itembank.responses.responses import ResponseMatrix
 
 Published = tuple[str, str | None, float]
@@ -53,7 +52,7 @@ class PublicResponses:
 
 
 def read_public(
-    name: str | PublicSource,  # See `itembank.readers.public.sources.SOURCES`
+    name: str | PublicSource,  # See `itembank.readers.public.sources.stores`
     folder: str | Path,
     *,
     models: str | Path | None = None,  # As for `read_responses`, like items
@@ -71,7 +70,7 @@ def read_public(
     if not place.is_dir():
         raise DataError(f"{place} must be a folder with the files of {source.name} ({source.layout}); there is none.")
     chosen = replace(ReadingSpec(), **source.choices) if spec is None else spec
-    if source.reader in READERS:
+    if source.reader not in TABLES:
         chosen = replace(chosen, format=source.reader)
         responses = read_matrix([place], chosen, models=models, items=items, progress=progress)
     else:

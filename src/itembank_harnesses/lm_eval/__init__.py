@@ -1,0 +1,1 @@
+"""Runs inside lm-evaluation-harness, which is imported in functions only: its command, its prompts, chosen items."""

@@ -1,0 +1,1 @@
+"""Public stores of past results, and what a folder of each looks like."""

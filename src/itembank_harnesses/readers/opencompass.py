@@ -1,0 +1,74 @@
+"""Output of OpenCompass: ``results/<model>/<dataset>.json``, whose details hold one entry an item."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.json_files import Record, first_record, mapping
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows, content_digest
+from itembank_harnesses.readers.logged import LoggedAnswer, LogKind, harness_rows
+from itembank_harnesses.readers.runs import Run, SampleFile
+from itembank_harnesses.readers.sources import SOURCES
+
+KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False, source="opencompass")
+QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
+"""Keys of an entry that tell the item."""
+
+
+def is_opencompass(record: Record) -> bool:
+    """Whether an object is the result of a dataset, with details."""
+    return _is_numbered(record.get("details")) or _is_prediction(record)
+
+
+def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read the ``results`` of output folders, or files of them."""
+    return harness_rows(KIND, _file, _answers, paths, spec, progress=progress)
+
+
+def _file(path: Path, spec: ReadingSpec) -> SampleFile:
+    """Tell dataset and model of a file by its place."""
+    model = path.parent.name
+    return SampleFile(path, path.stem, "", Run(model_name=model), spec.model_id or model)
+
+
+def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
+    path, record = file.path, first_record(file.path)
+    if _is_prediction(record):
+        if path.absolute().parent.parent.name == "results":
+            raise DataError(
+                f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
+                "(--mode eval --dump-eval-details), which writes the details of every item."
+            )
+        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {SOURCES['opencompass'].hint}")
+    details = record.get("details")
+    if not _is_numbered(details):
+        raise DataError(
+            f"{path}: the result must hold details of every item, got averages only. Evaluate with --dump-eval-details."
+        )
+    entries = enumerate(details) if isinstance(details, list) else mapping(details).items()
+    for number, entry in entries:
+        if isinstance(entry, dict):  # beside the items is their type
+            told = [entry.get(key) for key in QUESTION]
+            yield LoggedAnswer(str(number), _metrics(entry), content_digest(*told) if any(told) else None)
+
+
+def _metrics(entry: Record) -> dict[str, Any]:
+    """Whether an entry is right; where it does not say, whatever numbers it holds."""
+    values = {key: (value[0] if isinstance(value, list) and len(value) == 1 else value) for key, value in entry.items()}
+    numbers = {key: value for key, value in values.items() if isinstance(value, bool | int | float)}
+    return {"correct": numbers["correct"]} if "correct" in numbers else numbers
+
+
+def _is_numbered(details: Any) -> bool:
+    """Whether details hold entries of items."""
+    if isinstance(details, list):
+        return bool(details) and isinstance(details[0], dict)
+    return isinstance(details, dict) and isinstance(details.get("0"), dict)
+
+
+def _is_prediction(record: Record) -> bool:
+    """Whether an object holds predictions: numbered entries with a prompt and a prediction."""
+    return {"origin_prompt", "prediction"} <= mapping(record.get("0")).keys()

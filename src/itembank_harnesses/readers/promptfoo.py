@@ -1,0 +1,75 @@
+"""Results of promptfoo: ``promptfoo eval -o results.json``, a file of all providers; in ``.jsonl``, a line a result."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record, each_record, listed, mapping
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import content_digest
+from itembank.responses.error_kinds import is_error_word, is_of_run
+from itembank_harnesses.readers.trials import mean_cost
+
+RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
+"""Keys of a result, now and before the end of 2024."""
+
+
+def is_promptfoo(record: Record) -> bool:
+    """Whether an object is a result of promptfoo, or the file of all."""
+    first = next(iter(_results(record)), None)
+    return isinstance(first, dict) and any(first.keys() >= keys for keys in RESULTS)
+
+
+def _results(record: Record) -> list[Any]:
+    """Results in an object: those of a whole evaluation, or the object itself."""
+    if "results" not in record:
+        return [record]
+    found = record["results"]
+    return listed(found if isinstance(found, list) else mapping(found).get("results"))
+
+
+def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
+    """Give results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
+    found = [one for record in each_record(file) for one in _results(record)]
+    with laid_out(file, "results of promptfoo"):
+        prompts: dict[str, set[Any]] = {}
+        for one in found:
+            prompts.setdefault(_provider(one), set()).add(one.get("promptIdx", mapping(one.get("prompt")).get("label")))
+        for one in found:
+            name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
+            prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
+            latency = mean_cost([one.get("latencyMs")])
+            error, digest = _error(one), content_digest(one["vars"]) if "vars" in one else None
+            yield {
+                "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
+                "item_id": str(one.get("testIdx", digest)),
+                "response": None if error else float(bool(one["success"])),
+                "error": error,
+                "seed": one.get("repeatIndex"),
+                "cost_usd": mean_cost([one.get("cost")]),
+                "seconds": None if latency is None else latency / 1000.0,
+                "input_tokens": mean_cost([tokens.get("prompt")]),
+                "output_tokens": mean_cost([tokens.get("completion")]),
+                "content_hash": digest,
+            }
+
+
+def _error(result: Record) -> str | None:
+    """Return the error that a result ended in, of the provider or of all graders that did not say yes; else None."""
+    if result["success"]:
+        return None
+    graded, text = mapping(result.get("gradingResult")), str(result.get("error") or "error")
+    looks_so = not graded and (is_error_word(text) or is_of_run(text))
+    asserted, error = 1, 2  # an assertion that does not hold, or an error of the provider, which is no wrong answer
+    if result.get("failureReason", error if looks_so else asserted) == error:
+        return text
+    parts = [mapping(one) for one in listed(graded.get("componentResults"))] or [graded]
+    failed = [one for one in parts if not one.get("pass")]
+    return "judge" if failed and all(mapping(one.get("metadata")).get("graderError") for one in failed) else None
+
+
+def _provider(result: Record) -> str:
+    """Name of a provider: its label, else its id."""
+    told = result.get("provider")
+    return str(told.get("label") or told["id"]) if isinstance(told, dict) else str(told)
