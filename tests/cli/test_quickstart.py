@@ -39,6 +39,7 @@ def small(monkeypatch):
     monkeypatch.setattr(ib, "calibrate", lambda past, asked=None, **choices: calibrate(past, asked or spec, **choices))
     monkeypatch.setattr(ib, "load_builtin", FEW)
     monkeypatch.setattr("itembank.cli.quickstart.N_ITEMS", 40)
+    monkeypatch.setattr("itembank.cli.quickstart.N_DRAWS", 2)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
 
@@ -104,7 +105,7 @@ def test_the_written_bank_needs_no_fit_and_gives_the_written_estimates(made):
 
 
 def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_estimates(made, run):
-    """True scores are means of all answers."""
+    """True scores are means of all answers; items drawn by chance are drawn again, and the first draw is written."""
     outcome, folder = made
     before = (folder / "estimates.csv").read_bytes()
     again = run.json(*ARGUMENTS, "-o", folder)
@@ -114,13 +115,19 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
     assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "stacked", "design-based"]
     written = pl.read_csv(folder / "estimates.csv")
     overall, default = written.filter(target="overall"), rows[-1]
-    points = 100.0 * np.abs((overall["estimate"] - overall["true"]).to_numpy())
-    assert default["mean_absolute_error"] == pytest.approx(points.mean())
-    assert default["worst_error"] == pytest.approx(points.max())
-    ranked = (overall[name].round(12) for name in ("estimate", "true"))  # ties are ties, whatever the rounding
-    assert default["spearman"] == pytest.approx(spearmanr(*ranked).statistic)
-    inside = overall.select((pl.col("low") <= pl.col("true")) & (pl.col("true") <= pl.col("high"))).to_series()
-    assert default["coverage"] == pytest.approx(inside.mean())
+    bank, new = load_bank(folder / "bank"), FEW("bytelms").take(models=overall["model_id"].to_list())
+    second = select(bank, 40, rng=1)
+    others = estimate(bank, new.take(items=new.item_indices(second.item_ids)), selection=second)
+    draws = [overall.select("estimate", "low", "high").to_numpy().T]
+    draws.append([one[:, -1] for one in (others.value, others.low, others.high)])
+    true, found = overall["true"].to_numpy(), []
+    for value, low, high in draws:
+        points = 100.0 * np.abs(value - true)
+        rank = spearmanr(value.round(12), true.round(12)).statistic  # ties are ties, whatever the rounding
+        found.append([points.mean(), points.max(), rank, np.mean((low <= true) & (true <= high))])
+    told = [default[name] for name in ("mean_absolute_error", "worst_error", "spearman", "coverage")]
+    assert told == pytest.approx(np.mean(found, axis=0))
+    assert [row["n_draws"] for row in rows] == [2, 1, 1, 1, 2]
     assert f" {default['worst_error']:.1f} " in outcome.out
     responses, model = FEW("bytelms"), overall["model_id"][0]
     answers = responses.responses[responses.model_indices([model])[0]]
@@ -161,7 +168,7 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
         bank = calibrate(past, rng=seed)
         true = bank.targets.with_overall(bank.targets.scenario_means(new.responses))[:, -1]
         chosen = {one.selection: select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
-        found = [estimate(bank, new, selection=chosen[one], method=how) for _, one, how in quickstart.STRATEGIES]
+        found = [estimate(bank, new, selection=chosen[one], method=how) for _, one, how, _ in quickstart.STRATEGIES]
         errors.append([np.abs(one.value[:, -1] - true).mean() for one in found])
     random, anchors, gp_irt, optimal, default = np.mean(errors, axis=0)
     assert gp_irt < 0.8 * anchors

@@ -195,3 +195,13 @@ def test_the_column_whose_name_says_most_clearly_how_new_models_are_is_taken():
     assert (found.name, found.to_list()) == ("release_date", [dt.date(2024, 1, 2), None, dt.date(2024, 3, 4)])
     assert model_dates(models, "seen").name == "seen"
     assert model_dates(models, "n") is model_dates(models, "absent") is model_dates(models.select("model_id")) is None
+
+
+def test_models_and_items_are_taken_by_place_or_by_id():
+    matrix = ResponseMatrix.create([[1, 0, 1], [0, 0, 1]], model_ids=["a", "b"], item_ids=["x", "y", "z"])
+    by_id = matrix.take(models=["b"], items=["z", "x"])
+    assert (by_id.model_ids, by_id.item_ids, by_id.responses.tolist()) == (["b"], ["z", "x"], [[1.0, 0.0]])
+    by_place = matrix.take(models=np.array([1]), items=np.array([2, 0]))
+    np.testing.assert_array_equal(by_id.responses, by_place.responses)
+    with pytest.raises(DataError, match="1 of 1 are not: 'c'"):
+        matrix.take(models=["c"])

@@ -247,10 +247,16 @@ class ResponseMatrix(Compact):
             "Next: ib.calibrate(responses), of past models; or ib.estimate(bank, responses), of new ones"
         )
 
-    def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "ResponseMatrix":
-        """Return the rows and columns at these indices, in that order."""
+    def take(
+        self, *, models: IntArray | Sequence[str] | None = None, items: IntArray | Sequence[str] | None = None
+    ) -> "ResponseMatrix":
+        """Return the rows and columns of these indices or ids, in that order; `DataError` names ids that are absent."""
         rows = np.arange(self.n_models) if models is None else np.asarray(models)
         columns = np.arange(self.n_items) if items is None else np.asarray(items)
+        if rows.dtype.kind == "U":
+            rows = self.model_indices([str(one) for one in rows])
+        if columns.dtype.kind == "U":
+            columns = self.item_indices([str(one) for one in columns])
         return self._cut(np.ix_(rows, columns), self.models[rows], self.items[columns])
 
     def block(self, first: int, last: int) -> "ResponseMatrix":
