@@ -94,13 +94,9 @@ class StudyNumbers:
         return self.summary.filter(split=split, method=method).sort("budget")
 
     def best(self, split: str) -> str | None:
-        """Return the method that erred least on a split at the size that counts, model by model; None without any."""
-        error = 100.0 * (pl.col("estimate") - pl.col("truth")).abs()
-        means = self.estimates.filter(split=split, budget=self.size).with_columns(error=error)
-        means = means.filter(pl.col("error").is_not_nan())
-        for by in (("method", "model_id"), ("method",)):
-            means = means.group_by(by, maintain_order=True).agg(pl.col("error").mean())
-        return means.sort("error", maintain_order=True)["method"][0] if means.height else None
+        """Return the method that erred least on a split at the size that counts; None without any."""
+        known = self.summary.filter(pl.col("mae").is_not_nan(), split=split, budget=self.size)
+        return known.sort("mae", maintain_order=True)["method"][0] if known.height else None
 
 
 def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str, ...]:
