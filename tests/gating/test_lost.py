@@ -226,3 +226,13 @@ def test_the_files_of_the_complaint(run, shared_dir) -> None:
 
 def test_ways_are_of_the_baseline_and_the_candidate() -> None:
     assert WAYS["worst"] == WAYS["best"][::-1]
+
+
+def test_a_run_that_stopped_does_not_pass_for_the_answers_that_it_lost_on_the_way() -> None:
+    """Lost answers are no sign of a stop: they are asked for, and judged by their rule."""
+    answers = np.random.default_rng(1).permutation((np.arange(1000) < 600).astype(float))
+    one, other = run_of(answers, "old"), lost_run(answers, np.arange(100, 103), "new")
+    assert ib.gate(one, other, margin=0.1).passed
+    stopped = ib.gate(one, other.take(items=np.arange(300)), margin=0.1)
+    assert (stopped.verdict, stopped.is_chosen) == ("undecided", True)
+    assert "if these 297 of 1000 items were a random sample" in stopped.sentence

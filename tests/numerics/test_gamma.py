@@ -47,7 +47,7 @@ def test_log_beta_is_finite_where_the_library_loses_it_to_subnormal_numbers(monk
         return np.where((inverse > 0.0) & (inverse < np.finfo(float).tiny), -np.inf, betaln(a, b))
 
     assert np.isneginf(flushed(a, b)).any()
-    monkeypatch.setattr(gamma, "betaln", flushed)
+    monkeypatch.setattr("scipy.special.betaln", flushed)
     np.testing.assert_allclose(log_beta(a, b), betaln(a, b), rtol=1e-12, atol=1e-11)
     assert log_beta(162.3, 9.25) == pytest.approx(betaln(162.3, 9.25), rel=1e-12)
 

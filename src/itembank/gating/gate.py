@@ -14,7 +14,7 @@ from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
 from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_repeats
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.lost import check_one_model, with_lost
+from itembank.gating.lost import WAYS, check_one_model, counted, with_lost
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
@@ -111,7 +111,7 @@ def gate(
         look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
         is_of_questions = estimand == QUESTIONS
         signs, notes = _signs_of_choice(pair)
-        judged = verdict_of(
+        return verdict_of(
             pair,
             [look],
             spec,
@@ -122,12 +122,15 @@ def gate(
             baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if is_of_questions else np.nan,
             notes=[*signs, *notes],
         )
-        # what holds even if all that it did not run is wrong needs no random sample
-        if_wrong = float(np.nansum(pair.candidate) - pair.baseline.sum()) / pair.n_baseline
-        is_chosen = bool(signs) and judged.passed and if_wrong <= -spec.margin
-        return replace(judged, verdict="undecided", is_chosen=True) if is_chosen else judged
 
-    return with_lost(runs[0], runs[1], spec, judge)
+    found = with_lost(runs[0], runs[1], spec, judge)
+    if known_bank is None and found.passed:
+        run = GatePair.of(*counted(*runs, WAYS["wrong"]), allow_mixed_prompts=allow_mixed_prompts)
+        # what holds even if all that it did not run is wrong needs no random sample
+        if_wrong = float(np.nansum(run.candidate) - run.baseline.sum()) / run.n_baseline
+        if if_wrong <= -spec.margin and _signs_of_choice(run)[0]:
+            return replace(found, verdict="undecided", is_chosen=True)
+    return found
 
 
 def with_errors_of(bank: "Bank", spec: GateSpec) -> GateSpec:
