@@ -125,7 +125,7 @@ def gate(
 
     found = with_lost(runs[0], runs[1], spec, judge)
     if known_bank is None and found.passed:
-        run = GatePair.of(*counted(*runs, WAYS["wrong"]), allow_mixed_prompts=allow_mixed_prompts)
+        run = GatePair.of(*counted(runs[0], runs[1], WAYS["wrong"]), allow_mixed_prompts=allow_mixed_prompts)
         # what holds even if all that it did not run is wrong needs no random sample
         if_wrong = float(np.nansum(run.candidate) - run.baseline.sum()) / run.n_baseline
         if if_wrong <= -spec.margin and _signs_of_choice(run)[0]:
