@@ -33,7 +33,7 @@ from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
 
-REPEATS = {"swebench_verified": 5, "bfcl_v1": 5, "openllm1_core": 2}
+REPEATS = {"swebench_verified": 3, "bfcl_v1": 3, "openllm1_core": 1}
 """Of each set, unless told: the largest takes as long twice as the others five times."""
 SIZES = (16, 32, 64, 128)
 MOST_TRAINED = 450

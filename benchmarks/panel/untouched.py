@@ -55,7 +55,7 @@ def spec_of(name: str) -> StudySpec:
         pairs=(DEFAULT, IRT, RANDOM, RANDOM_AIPW, QUADRATURES),
         n_items=(30, 100),
         calibration=CalibrationChoice(n_dims=1),
-        repeats=10,
+        repeats=4,
     )
 
 
