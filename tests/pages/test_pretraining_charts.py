@@ -113,6 +113,23 @@ def test_decisions_are_averaged_over_scenarios_whose_shares_differ_a_little():
     assert rows_of(decision_chart(table))["accuracy"].to_list() == pytest.approx([0.5, 0.7])
 
 
+def test_more_laws_than_colours_have_a_panel_each():
+    """Each line is drawn, and the axis begins where the shares do."""
+    laws = [f"law {number}" for number in range(10)]
+    table = pl.DataFrame(
+        {
+            "scenario": "a",
+            "law": [law for law in laws for _ in range(2)],
+            "share_of_target": [0.01, 0.5] * 10,
+            "decision_accuracy": [0.5, 0.7] * 10,
+        }
+    )
+    chart = decision_chart(table)
+    check_chart(chart)
+    assert chart.spec["facet"]["field"] == "law"
+    assert "facet" not in decision_chart(table[:8]).spec
+
+
 def test_items_have_their_curves(law, suite, tmp_path):
     items = suite.probability.item_ids[:3]
     chart = item_curves_chart(law, suite.probability, items)

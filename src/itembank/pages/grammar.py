@@ -95,8 +95,12 @@ def of(channel: Spec, field: str) -> Spec:
 
 
 def shade(field: str, tones: Mapping[str, Any] | Sequence[str], *, is_told: bool = True, **legend: Any) -> Spec:
-    """Return the channel of what is told apart by colour (or by dashes): names with their tones, or names alone."""
-    tones = tones if isinstance(tones, Mapping) else {one: f"@c{k}" for k, one in enumerate(tones)}
+    """Return the channel of what is told apart by colour (or by dashes): names with their tones, or names alone.
+
+    Of names alone those beyond the colours are grey.
+    """
+    if not isinstance(tones, Mapping):
+        tones = {one: f"@c{k}" if k < len(CATEGORIES) else "@muted" for k, one in enumerate(tones)}
     scale = {"domain": list(tones), "range": list(tones.values())}
     look = {"title": None, "orient": "top", **legend} if is_told else None
     return {"field": field, "type": "nominal", "scale": scale, "legend": look}

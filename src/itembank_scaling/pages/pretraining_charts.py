@@ -11,6 +11,7 @@ from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import (
+    MOST_COLOURS,
     PRECISE,
     Spec,
     equal,
@@ -272,11 +273,13 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
         raise ParameterError("a figure of decisions needs at least one row, got none.")
     means = mean_decisions(decisions).sort("law", "share")
     laws = [LAW_WORDS.get(name, name) for name in means["law"]]
+    names = list(dict.fromkeys(laws))
     error = means["standard_error"].fill_nan(0.0)
     data = Data(
         "decisions-shown",
         {
             "law": laws,
+            "law_place": [names.index(name) for name in laws],
             "share": means["share"],
             "accuracy": means["mean"],
             "low": (means["mean"] - error).clip(0.0, 1.0),
@@ -284,19 +287,21 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
             "n": means["n"],
         },
     )
-    x = number("share", "Share of the largest run's compute (%)", ".0%", log=True, scale={"padding": 16})
+    least = float(min(means["share"]))
+    x = number("share", "Share of the largest run's compute (%)", ".1~%", log=True, domain=[0.8 * least, 1.0])
     y = number("accuracy", "Right decisions (%)", ".0%", domain=[0.0, 1.0])
-    color = shade("law", list(dict.fromkeys(laws)), columns=3)
+    is_told_by_colour = len(names) <= MOST_COLOURS
+    color = shade("law", names, columns=3) if is_told_by_colour else "@c0"
     tip = tips(
         law="Law", share=("Share of compute (%)", ".1%"), accuracy=("Right decisions (%)", ".0%"), n=("Scenarios", "d")
     )
-    spec = picture(
+    layers = (
         ruled("y", 0.5),
         marks("line", x, y, color=color),
         marks("rule", x, span(y), color=color),
         marks("point", x, y, tip=tip, color=color, size=60, opacity=1),
-        height=280,
     )
+    spec = picture(*layers, height=280) if is_told_by_colour else panels("law", "law_place", *layers)
     words = "; ".join(
         f"{law} with {100.0 * share:.0f} % of the compute: {100.0 * mean:.0f} %"
         for law, share, mean in means.select("law", "share", "mean").rows()
