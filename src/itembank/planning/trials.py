@@ -235,7 +235,7 @@ def _unit(bank: Bank, given: str | None) -> str:
 
 
 def _costs_more(unit: str, most: float, at: Precision) -> bool:
-    return at.costs[unit] > most
+    return at.costs[unit] > most * (1.0 + 1e-9)  # sums differ by rounding
 
 
 def _spread_of_tasks(bank: Bank) -> FloatArray:
