@@ -236,7 +236,9 @@ def _in_a_sentence(law: "PretrainingLaw", forecasts: Sequence[Mapping[str, Any]]
     words += f"({low} to {high}) on {one['scenario']}"
     words += f", the best of {len(law.recipes)} recipes" if len(law.recipes) > 1 else ""
     worth = law.worth(one["law"])
-    return words if worth is None else f"{words}; sizes held out were off by {points_of(worth['error'])} on average"
+    if worth is None:
+        return words
+    return f"{words}. Forecasts of sizes held out erred by {points_of(worth['error'])} points on average"
 
 
 def _of_law(rows: list[dict[str, Any]], shown_law: str) -> list[dict[str, Any]]:
