@@ -116,6 +116,11 @@ def points_of(number: float) -> str:
     return f"{100.0 * number:z.{decimals_of([number])}f}"
 
 
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun: '1 item', '14,042 items'."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

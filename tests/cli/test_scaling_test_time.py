@@ -25,7 +25,10 @@ def samples_file(folder):
 
 def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
     outcome = run.ok(*QUICK, samples_file, "--k", "1,10,1e4", "--model", "model-2", "--figure", tmp_path / "curves.png")
-    lines = [line for line in outcome.out.splitlines() if "model-2" in line]
+    first, *lines = [line for line in outcome.out.splitlines() if "model-2" in line]
+    score, low, _, high = lines[-1].split()[3:7]
+    assert first.startswith("pass@10000 of model-2 on ")
+    assert first.endswith(f" should be {score} points ({low} to {high})")
     assert [line.split()[2] for line in lines] == ["1", "10", "10000"]
     assert "95 % interval" in outcome.out
     assert " to " in lines[0]

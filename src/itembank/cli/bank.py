@@ -15,7 +15,7 @@ from itembank.cli.options import ids_of_file, refuse_unused
 from itembank.cli.render import note, working
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import shown, visible
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -179,8 +179,8 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, Pro
         "items_aside": changed.n_aside,
     }
     aside = f", {changed.n_aside} aside" if changed.n_aside else ""
-    title = f"Version {changed.version} has {changed.n_models} models and {changed.n_items} items{aside}"
-    new["out"].rows([row], "bank", title=title)
+    size = f"{plural(changed.n_models, 'model')} and {plural(changed.n_items, 'item')}{aside}"
+    new["out"].rows([row], "bank", title=f"Version {changed.version} has {size}")
     note(f"Written to {new['output']}.")
 
 
@@ -243,6 +243,10 @@ def add_items(
         "items",
         linked.rows(),
         "bank-link",
+        title=(
+            f"{plural(linked.n_models, 'model')} would link {plural(len(linked.rows()), 'new item')} to the bank; the "
+            f"link would add a standard error of {points_of(linked.linking_error)} points to scores"
+        ),
         heading="New items, scores in points",
         least=("scenario", "n_answers", "mean_response"),
     )

@@ -16,6 +16,7 @@ from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -260,7 +261,8 @@ def _begin(
         now, *later = plan
         widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
         row |= {"n_items_to_run": n_items, "half_width": now["half_width"], **widths}
-    out.rows([row], "calibrate", title=f"Bank {output}")
+    models = plural(bank.n_models, "past model") if bank.n_models else "no past models"
+    out.rows([row], "calibrate", title=f"{output}: a bank of {plural(bank.n_items, 'item')} with {models}")
     if plan is not None:
         _say_what_to_expect(bank, n_items, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")

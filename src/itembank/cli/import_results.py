@@ -18,6 +18,7 @@ from itembank.files.memory import allowing
 from itembank.readers.public.sources import GIGABYTE, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import sources
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -262,7 +263,7 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
     out.rows(
         [about],
         "responses",
-        title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
+        title=f"{output}: answers of {plural(about['n_models'], 'model')} to {plural(about['n_items'], 'item')}",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
     )
     for text in means_in_words(about, scenario_rows(responses)):

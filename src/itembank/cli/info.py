@@ -12,6 +12,7 @@ from itembank.cli.options import checked_report_path, refuse_unused, typed_comma
 from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import shown, visible
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
@@ -118,9 +119,8 @@ def _show_history(bank: "ib.Bank", out: Printer) -> None:
     rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
-    count = f"{len(changes)} changes" if len(changes) != 1 else "1 change"
     name = visible(bank.name) or "The bank"
-    title = f"{name} is at version {bank.version} after {count}"
+    title = f"{name} is at version {bank.version} after {plural(len(changes), 'change')}"
     out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 

@@ -14,6 +14,7 @@ from itembank.cli.render import is_quiet, note, print_exactly, working
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import visible
 from itembank.files.hub import quieten
+from itembank.tables import plural
 
 License: TypeAlias = Annotated[
     str, option("License, as the Hub has it: cc-by-4.0.", "--license", metavar="NAME", default="")
@@ -147,7 +148,7 @@ def pull_command(
     if is_quiet():
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
-    size = f"{bank.n_models:,} past models and {bank.n_items:,} items"
+    size = f"{plural(bank.n_models, 'past model')} and {plural(bank.n_items, 'item')}"
     note(f"Pulled {visible(str(bank.cache.source))}, bank {bank.bank_id} of {size}, into {output}.")
     note(f"Next: itembank info {output}")
 

@@ -13,6 +13,7 @@ from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.session_options import ReplayedSession, session_spec
 from itembank.cli.signatures import option, verb
 from itembank.responses.score_names import without_only_scenario
+from itembank.tables import plural
 
 LEAST = ("typicality", "n_answered", "items", "reason_stopped")
 """Columns that give way in a narrow terminal, the least needed first."""
@@ -88,7 +89,7 @@ def _print(result: "ib.ReplayResult", unit: str | None, out: Printer) -> None:
             }
             for row in without_only_scenario(rows)
         ]
-    models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     mean, width = sum(result.n_answered.tolist()) / result.n_models, sum(widths) / result.n_models
-    title = f"Sessions of {models}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
+    of = plural(result.n_models, "model")
+    title = f"Sessions of {of}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
     out.rows(rows, "replay", title=title, columns=columns, least=LEAST)

@@ -11,7 +11,8 @@ from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import IN_BRUSH, brushed, marks, number, picture, shade, tips, when
 from itembank.pages.render import Page
-from itembank.pages.theme import count, percent, plural, points
+from itembank.pages.theme import count, percent, points
+from itembank.tables import plural
 
 LONGEST_TEXT = 240
 """Characters of an item's text that a page shows."""

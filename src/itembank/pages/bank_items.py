@@ -11,7 +11,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument, heads
 from itembank.pages.given_answers import item_entries
 from itembank.pages.grammar import IN_BRUSH, Spec, below, brushed, marks, number, span, tips, when
-from itembank.pages.theme import count, in_words, percent, plural
+from itembank.pages.theme import count, in_words, percent
+from itembank.tables import plural
 
 MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""

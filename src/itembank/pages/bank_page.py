@@ -35,10 +35,11 @@ from itembank.pages.blocks import (
 from itembank.pages.grammar import ROW, marks, nominal, picture, score, span, tips
 from itembank.pages.past_models import PastScores, past_chart
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
+from itembank.pages.theme import count, interval_words, money, percent, points, unit_words
 from itembank.planning.plan import Plan, overall_plan
 from itembank.responses.model_features import model_dates
 from itembank.responses.sizes import assumed_questions
+from itembank.tables import plural
 
 SOURCES = ("source", "url", "dataset", "revision", "license")
 """Columns of tables of items and models that say where these are from."""

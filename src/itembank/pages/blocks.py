@@ -12,8 +12,9 @@ from itembank.bank.bank_places import title_of
 from itembank.errors import ParameterError, visible
 from itembank.output_keys import source
 from itembank.pages.pictures import Columns, save_picture, svg_address
-from itembank.pages.theme import count, plural
+from itembank.pages.theme import count
 from itembank.responses.responses import DEFAULT_SCENARIO
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     import polars as pl

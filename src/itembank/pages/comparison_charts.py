@@ -11,7 +11,8 @@ from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table, heads
 from itembank.pages.grammar import ROW, Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
-from itembank.pages.theme import interval_words, level_words, plural, points
+from itembank.pages.theme import interval_words, level_words, points
+from itembank.tables import plural
 
 MOST_MODELS = 40
 """Rows of a picture of many models."""

@@ -42,9 +42,10 @@ from itembank.pages.comparison_charts import (
 )
 from itembank.pages.given_answers import item_entries
 from itembank.pages.render import Page
-from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points, shortened
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, points, shortened
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.tables import plural
 
 
 def comparison_page(

@@ -47,9 +47,10 @@ from itembank.pages.grammar import (
 from itembank.pages.model_details import Estimated, model_sections, next_blocks
 from itembank.pages.past_models import score_answer, score_words, summary_words
 from itembank.pages.render import Page
-from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, level_words, plural, points
+from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, level_words, points
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 from itembank.tabular import few_of_each
 
 MOST_NAMED = 60

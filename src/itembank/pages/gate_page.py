@@ -23,7 +23,8 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, level_words, percent, plural, points
+from itembank.pages.theme import count, level_words, percent, points
+from itembank.tables import plural
 
 METHODS: Final[Mapping[str, str]] = {
     "paired": "answers of both to the same questions",

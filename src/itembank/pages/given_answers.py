@@ -12,7 +12,8 @@ from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Column, Facts, Pair, Table, heads
 from itembank.pages.render import cell
-from itembank.pages.theme import percent, plural
+from itembank.pages.theme import percent
+from itembank.tables import plural
 
 MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""

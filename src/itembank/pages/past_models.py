@@ -14,8 +14,9 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table, heads
 from itembank.pages.grammar import PRECISE, ROW, Spec, intervals, marks, nominal, of, picture, score, span, tips
-from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, points
 from itembank.responses.score_names import OVERALL
+from itembank.tables import plural
 
 UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_tokens": "output tokens"}
 """Costs that a saving is told in, the most wanted first, and what they are called."""

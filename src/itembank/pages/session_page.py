@@ -39,11 +39,12 @@ from itembank.pages.past_models import (
     summary_words,
 )
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, money, plural, points, unit_words
+from itembank.pages.theme import count, interval_words, money, points, unit_words
 from itembank.selection.criteria import CRITERIA
 from itembank.sessions.events import Failed, Told
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import CUSTOM
+from itembank.tables import plural
 
 KEY = "session"
 MOST_STEPS = 200

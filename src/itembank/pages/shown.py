@@ -28,12 +28,13 @@ from itembank.pages.grammar import PRECISE, ROW, intervals, nominal, picture, sc
 from itembank.pages.past_models import score_words
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.session_page import session_page
-from itembank.pages.theme import ATYPICAL_WORDS, interval_words, level_words, percent, plural, points
+from itembank.pages.theme import ATYPICAL_WORDS, interval_words, level_words, percent, points
 from itembank.planning.plan import Plan
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import without_only_scenario
 from itembank.sessions.journal import is_journal
 from itembank.sessions.journal_sessions import bank_of_session, read_session
+from itembank.tables import plural
 from itembank.tabular import few_of_each
 
 

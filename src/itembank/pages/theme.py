@@ -127,11 +127,6 @@ def money(amount: float, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun: '1 item', '14,042 items'."""
-    return f"{count(number)} {noun if number == 1 else noun + 's'}"
-
-
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
     rounded = round(number, decimals) + 0.0

@@ -21,6 +21,7 @@ from itembank.responses.contents import about_responses, means_in_words, scenari
 from itembank.responses.prompts import prompts_in_words
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import assumed_questions
+from itembank.tables import plural
 from itembank.tabular import Tabular
 
 
@@ -90,22 +91,22 @@ def _of_responses(responses: ResponseMatrix) -> Info:
     kind = "right or wrong (family bernoulli)" if about.pop("is_binary") else "from 0 to 1 (family beta)"
     if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
         kind = "shares of several attempts (family binomial or beta-binomial)"
-    said = f"Answers of {about['n_models']:,} models to {about['n_items']:,} items"
+    said = f"Answers of {plural(about['n_models'], 'model')} to {plural(about['n_items'], 'item')}"
     return Info(said, {**about, "responses": kind}, tuple(rows), means_in_words(about, rows))
 
 
 def _in_a_sentence(bank: Bank) -> str:
     """Say how large a bank is, and how good scores from few of its items are where that is known."""
     n_models = bank.n_calibration_models
-    models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
-    size = f"A bank of {models}{bank.n_total:,} items"
+    models = f"{plural(n_models, 'past model')} and " if n_models else ""
+    size = f"A bank of {models}{plural(bank.n_total, 'item')}"
     known = [
         (one.selection.n_items, one.measured["half_width"]) for one in bank.subsets if "half_width" in one.measured
     ]
     if not known and (plan := overall_plan(bank)) is not None:
         usual = plan.near(100)
         known = [(usual.n_items, usual.half_width)]
-    if not known:
+    if not known or not known[0][1]:
         return size
     whose = " for models like these" if n_models else ""
     return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"

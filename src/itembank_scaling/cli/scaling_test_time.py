@@ -14,6 +14,7 @@ from itembank.cli.new_results import note_known_models
 from itembank.cli.options import file_choices, report_result, typed, write_figure
 from itembank.cli.render import Printer, note, print_object, working
 from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank.tables import points_of
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pass_at_k.specs import METHODS, PassAtKSpec
 
@@ -95,7 +96,7 @@ def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> No
         is_table = out.is_table
         rows = _wide(law) if is_table else law.rows()
         least = () if are_asked else LEAST_METHODS
-        out.rows(rows, "test-time", title="pass@k, in points", least=least)
+        out.rows(rows, "test-time", title=_in_a_sentence(law), least=least)
     elif show == "errors":
         out.rows(
             errors,
@@ -105,6 +106,20 @@ def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> No
         )
     else:
         out.rows(law.tail(), "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
+
+
+def _in_a_sentence(law: "PassAtKLaw") -> str:
+    """Say how much the most samples should solve, by the law itself; of several curves, by the best."""
+    last = [row for row in law.rows() if row["method"] == "irsl" and row["k"] == max(law.k)]
+    if not last:
+        return "pass@k, in points"
+    best = max(last, key=lambda row: row["pass_at_k"])
+    score, low, high = (points_of(best[name]) for name in ("pass_at_k", "low", "high"))
+    others = f", the best of {len(last)}" if len(last) > 1 else ""
+    return (
+        f"pass@{best['k']:g} of {best['model_id']} on {best['scenario']} should be {score} points ({low} to {high})"
+        f"{others}"
+    )
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:

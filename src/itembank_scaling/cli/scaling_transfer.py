@@ -15,6 +15,7 @@ from itembank.cli.options import file_choices, refuse_unused, typed, write_figur
 from itembank.cli.render import Printer, print_object, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, WholeNumbers, option, verb
 from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.tables import plural
 from itembank_scaling.cli.scaling_options import Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
@@ -178,7 +179,10 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
         out.rows(
-            rows, "transfers", title=f"Easy items predict the hard ones in {len(found)} scenarios", least=LEAST[show]
+            rows,
+            "transfers",
+            title=f"Easy items predict the hard ones in {plural(len(found), 'scenario')}",
+            least=LEAST[show],
         )
 
 
@@ -197,12 +201,13 @@ def _show_validity(
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
     values = [row["correlation"] for row in found.rows()]
+    by = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(values), max(values))))
     out.record(
         found.to_dict(),
         "pairs",
         found.rows(),
         "validity",
-        title=f"Abilities correlate by {min(values):.2f} to {max(values):.2f} in {len(values)} pairs of scenarios",
+        title=f"Abilities correlate by {by} in {plural(len(values), 'pair')} of scenarios",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 

@@ -9,7 +9,8 @@ from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, level_words, plural, points
+from itembank.pages.theme import count, interval_words, level_words, points
+from itembank.tables import plural
 from itembank_scaling.pass_at_k.results import PassAtKLaw
 
 MOST_CURVES = 1500

@@ -26,8 +26,9 @@ from itembank.pages.grammar import (
     span,
     tips,
 )
-from itembank.pages.theme import compute, interval_words, level_words, percent, plural, points
+from itembank.pages.theme import compute, interval_words, level_words, percent, points
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 from itembank_scaling.pretraining.decision_study import mean_decisions
 from itembank_scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, ScenarioLaws
 

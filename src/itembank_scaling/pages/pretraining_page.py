@@ -9,7 +9,8 @@ import polars as pl
 from itembank.errors import shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text, heads
 from itembank.pages.render import Page
-from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
+from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
+from itembank.tables import plural
 from itembank_scaling.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
 from itembank_scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, few_checked, times_words
 

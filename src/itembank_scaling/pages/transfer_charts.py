@@ -25,7 +25,8 @@ from itembank.pages.grammar import (
     tips,
     when,
 )
-from itembank.pages.theme import level_words, percent, plural, points, shortened
+from itembank.pages.theme import level_words, percent, points, shortened
+from itembank.tables import plural
 from itembank_scaling.transfers.convergent import ConvergentValidity
 from itembank_scaling.transfers.transfers import Transfer
 

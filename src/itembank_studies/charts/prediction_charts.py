@@ -10,7 +10,8 @@ import polars as pl
 from itembank.errors import ParameterError, shown
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import SOLID, Spec, beside, marks, nominal, number, of, panel, panels, ruled, shade, span
-from itembank.pages.theme import plural, points
+from itembank.pages.theme import points
+from itembank.tables import plural
 from itembank_studies.charts.study_charts import (
     IN_COLOUR,
     OTHERS,

@@ -14,6 +14,7 @@ from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused, write_figure
 from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.tables import points_of
 from itembank_studies.cli.study_papers import COMMANDS
 from itembank_studies.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -202,13 +203,25 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
     if out.is_table:
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
-            title = f"{metric} of {target}: {METRICS[metric]}{unit}"
+            title = f"{_least_error(summary) if metric == 'mae' else ''}{metric} of {target}: {METRICS[metric]}{unit}"
             TABLE.rows(_by_size(result, summary, metric), "study", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
     out.rows(
         summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(), "study"
     )
+
+
+def _least_error(summary: "pl.DataFrame") -> str:
+    """Say which way errs least from the most items, on average over splits."""
+    import polars as pl
+
+    last = summary.filter(summary["budget"] == summary["budget"].max())
+    means = last.group_by("selector", "estimator", maintain_order=True).agg(pl.col("mae").mean()).drop_nans("mae")
+    if means.height < 2:
+        return ""
+    best = means.sort("mae", maintain_order=True).row(0, named=True)
+    return f"{best['selector']} × {best['estimator']} errs least, by {points_of(best['mae'])} points; "
 
 
 def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None) -> None:
