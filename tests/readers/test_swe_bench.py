@@ -109,6 +109,17 @@ def test_a_submitted_instance_that_no_list_has_is_an_error(tmp_path):
     assert matrix.lost.n.tolist() == [[0, 0, 0, 0, 0, 1]]
 
 
+def test_predictions_that_were_not_chosen_to_be_graded_were_not_run(tmp_path):
+    """The harness lists all predictions as submitted, also where --instance_ids names some of them to grade."""
+    path = report(tmp_path, "agent.run", resolved=[0], unresolved=[1], error=[2])
+    content = json.loads(path.read_text()) | {"total_instances": 3}
+    path.write_text(json.dumps(content))
+    with pytest.warns(DataWarning, match="1 of 'agent'"):
+        matrix = read_swe_bench(path)
+    assert by_item(matrix) == pytest.approx({IDS[0]: 1.0, IDS[1]: 0.0, IDS[2]: math.nan}, nan_ok=True)
+    assert matrix.lost.n.tolist() == [[0, 0, 1]]
+
+
 def test_several_reports_of_a_model_are_attempts(tmp_path):
     for run, resolved in {"r1": [0, 1], "r2": [1]}.items():
         report(tmp_path, f"agent.{run}", resolved=resolved, unresolved=sorted({*range(6)} - {*resolved}))

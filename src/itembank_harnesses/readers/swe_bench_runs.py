@@ -86,8 +86,11 @@ def all_instances(runs: Sequence[SweBenchRun], item_ids: Sequence[str] | None) -
 def outcomes_of(run: SweBenchRun, known: set[str] | None) -> dict[str, Outcome]:
     """Response of each instance that was run, or the kind of error in its place."""
     resolved, wrong = run.ids(RESOLVED), run.ids(WRONG)
+    submitted = run.ids(("submitted_ids",))
+    if run.n_instances is not None and len(submitted) > run.n_instances:
+        submitted = set()  # predictions of all instances, some of which were graded (--instance_ids)
     # those submitted that no list has failed, too
-    failed = dict.fromkeys(run.ids(("submitted_ids",)) - run.ids((*RESOLVED, *WRONG, *NOT_RUN)), "error")
+    failed = dict.fromkeys(submitted - run.ids((*RESOLVED, *WRONG, *NOT_RUN)), "error")
     for name, kind in reversed(FAILED.items()):
         failed |= dict.fromkeys(run.ids((name,)), kind)
     failed = {one: reason if is_of_run(reason := run.reasons.get(one, "")) else kind for one, kind in failed.items()}
