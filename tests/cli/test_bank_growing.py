@@ -36,7 +36,10 @@ def test_a_link_is_shown_and_nothing_written(folder, run):
 
 
 def test_items_and_models_join_and_the_bank_learns(folder, run):
+    shown = run("bank", "add-items", "bank", "late.parquet", "--dry-run", "--format", "json").json
     made = run.ok("bank", "add-items", "bank", "late.parquet", "-o", "bank-2")
+    link = load_bank("bank-2").history.changes[-1].link
+    assert shown["linking_error"] == pytest.approx(link.linking_error, rel=1e-9)  # of the score, of which it is a part
     assert "points to scores" in made.err
     run.ok("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3")
     run.ok("bank", "recalibrate", "bank-3", "-o", "bank-4")

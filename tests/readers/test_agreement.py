@@ -1,8 +1,10 @@
+import warnings
+
 import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.agreement import check_same_content, only_items, read_new_responses, spec_like
+from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses, spec_like
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
@@ -94,3 +96,38 @@ def test_a_program_that_tells_no_lost_answers_is_read_for_a_bank_that_has_some(t
     assert found.responses.tolist() == [[0.0, 1.0, 1.0, 1.0]]
     with pytest.raises(ParameterError, match="do not tell lost answers from others"):
         read_responses(tmp_path, spec=ReadingSpec(errors="wrong"))
+
+
+def test_marks_out_of_another_number_are_other_responses(tmp_path):
+    """Marks up to 2 are not shares of the 10 that the bank's marks end at, though both lie in [0, 1] then."""
+    (tmp_path / "r.csv").write_text("model_id,item_id,response\nm,x,2\nm,y,1\n")
+    by_two, by_ten = (read_responses(tmp_path / "r.csv", spec=ReadingSpec(max_response=most)) for most in (2.0, 10.0))
+    in_memory = responses_from_frame(pl.read_csv(tmp_path / "r.csv"), spec=ReadingSpec(max_response=10.0))
+    check_same_prompts(in_memory.items, by_ten.items)
+    with pytest.raises(
+        DataError, match=r"scales differ for 2 of 2 items: the bank's runs had .* 10, these have .* 2\."
+    ):
+        check_same_prompts(by_two.items, by_ten.items)
+
+
+@pytest.mark.parametrize(
+    ("items", "warned"),
+    [
+        ({"scenario": "arc"}, True),
+        ({"scenario": "gsm8k"}, False),
+        ({"scenario": "all"}, False),  # nothing is told
+        ({"scenario": "math", "subscenario": "gsm8k"}, False),
+        ({"scenario": "math", "task": "gsm8k"}, False),
+        ({"scenario": "arc", "content_hash": "1"}, False),  # contents are compared where both tell them
+        ({}, False),
+    ],
+)
+def test_items_of_another_scenario_are_told(items, warned):
+    known = pl.DataFrame({"item_id": ["0", "1"], "scenario": "gsm8k", "subscenario": "hard", "content_hash": "1"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_same_prompts(pl.DataFrame({"item_id": ["0", "1"]} | items), known)
+    told = [str(one.message) for one in caught]
+    assert [text.startswith("2 of 2 items are in another scenario than those of the bank's runs") for text in told] == (
+        [True] * warned
+    )

@@ -182,7 +182,7 @@ def test_rewards_on_another_scale_than_the_banks_are_refused(layout, tmp_path):
     write(layout, tmp_path / "a", [[4.0, 0.0], [4.0]])
     write(layout, tmp_path / "b", [[1.0, 0.0], [1.0]], llm="n")
     scaled = read_responses(tmp_path / "a", spec=ReadingSpec(max_response=4.0))
-    with pytest.raises(DataError, match=r"highest reward \(--max-response\)"):
+    with pytest.raises(DataError, match=r"highest response \(--max-response\)"):
         check_same_prompts(read_responses(tmp_path / "b").items, scaled.items)
     check_same_prompts(
         read_responses(tmp_path / "b", spec=ReadingSpec(max_response=4.0, repeats="mean")).items, scaled.items

@@ -10,7 +10,7 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import BoolArray
 from itembank.readers.agreement import in_both, only_items, other_in
-from itembank.readers.rows import CONTENT
+from itembank.responses.how_read import CONTENT
 from itembank.responses.prompts import joined_settings, prompt_differences, settings_by_task, settings_in_words
 from itembank.responses.responses import ResponseMatrix
 

@@ -229,13 +229,14 @@ def add_items(
     loaded = ib.load_bank(bank)
     with working("bank add-items") as report:
         linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts), progress=report)
+    error = linked.linking_error * linked.weight  # of the score of old and new items
     facts = {
         "bank": linked.bank_id,
         "linking_models": linked.n_models,
         "range_covered": linked.covered,
         "old_items": linked.anchors.height,
         "unlinked": list(linked.unlinked),
-        "linking_error": linked.linking_error,
+        "linking_error": error,
         "further_models": list(linked.further_models),
     }
     new["out"].record(
@@ -245,7 +246,7 @@ def add_items(
         "bank-link",
         title=(
             f"{plural(linked.n_models, 'model')} would link {plural(len(linked.rows()), 'new item')} to the bank; the "
-            f"link would add a standard error of {points_of(linked.linking_error)} points to scores"
+            f"link would add a standard error of {points_of(error)} points to scores"
         ),
         heading="New items, scores in points",
         least=("scenario", "n_answers", "mean_response"),

@@ -16,9 +16,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, other_in
-from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
-from itembank.responses.how_read import check_read_alike
+from itembank.responses.how_read import CONTENT, check_read_alike
 from itembank.responses.lost_answers import LostAnswers, one_policy
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL

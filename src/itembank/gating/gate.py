@@ -21,9 +21,8 @@ from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
-from itembank.readers.rows import CONTENT
 from itembank.responses.error_kinds import Errors
-from itembank.responses.how_read import HowRead, check_read_alike
+from itembank.responses.how_read import CONTENT, HowRead, check_read_alike
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.living.descendants import history_of, is_same_prior, other_parameters, other_responses
 from itembank.numerics.arrays import BoolArray, IntArray
-from itembank.readers.rows import CONTENT
+from itembank.responses.how_read import CONTENT
 from itembank.tabular import Tabular
 
 

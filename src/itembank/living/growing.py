@@ -77,7 +77,7 @@ def add_items(
     bank = as_bank(bank)
     whole = whole_bank(bank)
     given = as_new_responses(bank, responses)
-    linked = link(whole, given, progress)
+    linked = link(bank, given, progress)
     given = given.take(models=given.model_indices(linked.model_ids))
     told = growth(note, given, how=how, status=status)
     given = with_ways(given, whole.n_items + len(linked.item_ids), how)
@@ -97,18 +97,11 @@ def add_items(
         np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance]),
         is_degenerate=alike,
     )
-    items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
-    both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
-        items.select("item_id", "scenario", "subscenario")
-    )
-    across = bank.targets.across
-    weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
-    of_new = float(weights[bank.n_items :].sum())
     link_made = Link(
         method="fixed",
         n_models=linked.n_models,
         n_items=linked.anchors.height - len(linked.unlinked),
-        linking_error=linked.linking_error * of_new,
+        linking_error=linked.linking_error * linked.weight,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
     return descendant(bank, overlaid(whole, part), "add-items", **told, link=link_made, statuses=statuses)

@@ -36,6 +36,7 @@ from itembank.numerics.intervals import normal_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Tabular
 
 
@@ -66,6 +67,9 @@ class LinkedItems(Tabular):
         Standard error that the link adds to the mean score on the new items, on the scale of scores: root mean square
         over the bank's abilities. The larger of two: a jackknife over the linking models; and what as many of the
         past models would miss by if items drawn from its own were the new ones.
+    weight : float
+        What the new items weigh together in the overall score of old and new ones: so much of the linking error comes
+        into that score.
     covered : float
         Part of the range of past models' scores that the linking models span.
     further_models : tuple of ids
@@ -86,6 +90,7 @@ class LinkedItems(Tabular):
     abilities: FloatArray
     anchors: pl.DataFrame
     linking_error: float
+    weight: float
     covered: float
     further_models: tuple[str, ...]
     converged: bool
@@ -162,11 +167,12 @@ def link_items(bank: GivenBank, responses: GivenResponses, *, progress: Progress
     >>> linked.linking_error, linked.further_models  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    return link(whole_bank(bank), as_new_responses(bank, responses), progress)
+    return link(bank, as_new_responses(bank, responses), progress)
 
 
-def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> LinkedItems:
-    """Link new items to a whole bank."""
+def link(of_score: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> LinkedItems:
+    """Link new items to the whole of a bank, of whose score they become a part."""
+    bank = whole_bank(of_score)
     data, new, old = linking_answers(bank, responses)
     variance = np.nan_to_num(bank.calibration.item_covariance[old, -1, -1])  # NaN: the method gives none
     displacement, standard_error, is_unlinked = drifted_anchors(data, variance)
@@ -202,10 +208,18 @@ def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> L
         abilities=fit.nodes.mean,
         anchors=anchors,
         linking_error=error,
+        weight=_weight_of_new(of_score, new.items),
         covered=covered,
         further_models=spread_over(known, strength, bank.responses.model_ids, new.model_ids, n_models=5),
         converged=fit.converged,
     )
+
+
+def _weight_of_new(bank: Bank, items: pl.DataFrame) -> float:
+    """Return what new items weigh in the overall score of the bank's and them, whose scenarios are means of items."""
+    named = [table.select("item_id", "scenario", "subscenario") for table in (bank.responses.items, items)]
+    targets = ScoreTargets.create(pl.concat(named), within="micro", across=bank.targets.across)
+    return float(targets.overall_weights[bank.n_items :].sum())
 
 
 def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress: ProgressCallback) -> float:

@@ -10,8 +10,8 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import CONTENT, CONTENT_FIELDS
-from itembank.responses.how_read import HowRead, check_one_power, check_read_alike
+from itembank.readers.rows import CONTENT_FIELDS
+from itembank.responses.how_read import CONTENT, HowRead, check_one_power, check_read_alike
 from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
 
@@ -135,7 +135,7 @@ def check_same_prompts(
 
     `advice` says how those with other prompts are taken anyway.
     """
-    unlike = "Scores under other prompts or judges are not comparable: run the items as the bank's runs did."
+    unlike = "Scores under other prompts, judges or scales are not comparable: run the items as the bank's runs did."
     check_read_alike(items, known, advice=f"{unlike} {advice or how_to_mix()}", is_ignored=is_ignored)
 
 

@@ -42,11 +42,12 @@ from itembank.readers.chosen_rows import with_joined_names
 from itembank.readers.json_files import Record, read_values, table_of_records
 from itembank.readers.long_table import check_columns, text_columns
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, content_digest
+from itembank.readers.rows import CONTENT_FIELDS, ResponseRows, content_digest
 from itembank.readers.table import rows_of_table, with_usual_names
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import error_kind
+from itembank.responses.how_read import CONTENT
 from itembank.responses.opening import file_kind, name_without_ending
 
 VARIABLES = ("file", "stem", "folder", "first")

@@ -24,7 +24,6 @@ from itembank.readers.columns import (
 from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import (
-    CONTENT,
     UNCHANGING,
     OtherColumns,
     ResponseRows,
@@ -34,6 +33,7 @@ from itembank.readers.rows import (
 from itembank.readers.settling import row_problems, settle_rows
 from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import is_called
+from itembank.responses.how_read import CONTENT
 from itembank.responses.labels import first_told, named, names_of, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text

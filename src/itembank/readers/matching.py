@@ -16,8 +16,9 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
 from itembank.readers.collecting import find_sources
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import CONTENT, CONTENT_FIELDS, content_digest
+from itembank.readers.rows import CONTENT_FIELDS, content_digest
 from itembank.readers.sources import TABLES, reader_function, sources
+from itembank.responses.how_read import CONTENT
 
 AUTO: Final = "auto"
 PLACE: Final = "place"

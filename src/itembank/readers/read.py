@@ -27,7 +27,7 @@ from itembank.readers.matrix import (
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
-from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
+from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models, with_highest
 from itembank.readers.sources import TABLES, no_readers, source_called
 from itembank.readers.table import rows_of_table, table_rows
 from itembank.responses.labels import IdKind
@@ -244,6 +244,8 @@ def _read_source(
             if told := no_readers():
                 raise DataError(f"{error}{told}") from error
             raise
+    if source_format != "responses":
+        parts = [with_highest(part, spec.max_response) for part in parts]
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
     if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
         raise DataError(
@@ -315,7 +317,7 @@ def responses_from_frame(
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        rows = rows_of_table(Table(NAME, frame), spec.of_trials())
+        rows = with_highest(rows_of_table(Table(NAME, frame), spec.of_trials()), spec.max_response)
         return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)

@@ -13,18 +13,19 @@ from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
-from itembank.responses.how_read import check_one_power, check_read_alike
+from itembank.responses.how_read import CONTENT, check_one_power, check_read_alike
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.prompts import (
     DIFFERS,
+    HIGHEST,
+    PROMPT_SETTINGS,
     PROMPTS,
     how_to_mix,
     join_prompts,
+    settings_text,
     with_prompts,
 )
 
-CONTENT = "content_hash"
-"""Item column: a digest of what was asked and what is right."""
 CONTENT_FIELDS = "content_fields"
 """Item column: the fields of a document that the digest is of, as a JSON list; null where a harness made it."""
 UNCHANGING = ("scenario", "subscenario", CONTENT)
@@ -113,6 +114,15 @@ class ResponseRows:
         values = self.response[rows[:N_SHOWN]]
         named_rows = [f"{name} = {value:.9g}" for name, value in zip(named(self.frame, rows), values, strict=True)]
         return first_few(named_rows, rows.size)
+
+
+def with_highest(rows: ResponseRows, highest: float) -> ResponseRows:
+    """Keep with the items what their responses were divided by: the same marks on another scale are other responses."""
+    if highest == 1.0:
+        return rows
+    return replace(
+        rows, items=rows.items.with_columns(pl.lit(settings_text({HIGHEST: f"{highest:g}"})).alias(PROMPT_SETTINGS))
+    )
 
 
 def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:

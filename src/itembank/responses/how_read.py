@@ -13,11 +13,14 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, ItembankError, remedy, shown
+from itembank.errors import DataError, DataWarning, ItembankError, remedy, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import prompt_differences, warn_of_versions
+from itembank.responses.responses import DEFAULT_SCENARIO
 
+CONTENT = "content_hash"
+"""Item column: a digest of what was asked and what is right."""
 LOST_AS = "lost_as"
 """Item column of a bank: what lost answers to an item counted as, where they did; null, or no column: not at all."""
 PASS_K = "pass_k"  # noqa: S105 (no password)
@@ -125,9 +128,39 @@ def check_read_alike(
         Where responses to an item are pass^k in one table and another score in the other.
     """
     check_one_power([items, known])
+    _warn_of_scenarios(items, known, whose)
     words = prompt_differences(items, known, whose=whose)
     if words and not is_ignored:
         raise error(f"{words}. {advice}")
     if not words:
         warn_of_versions(items, known, whose=whose)
     return words
+
+
+def _warn_of_scenarios(items: pl.DataFrame, known: pl.DataFrame, whose: str) -> None:
+    """Warn where items are in none of the scenarios, subscenarios and tasks of the known items of the same ids.
+
+    Ids may be those of another benchmark that numbers its items alike. Contents that both tell are compared instead.
+    """
+    both = _places(items).join(_places(known), on="item_id", suffix="_known")
+    both = both.filter(~(pl.col("has_content") & pl.col("has_content_known")))
+    here, there = both["places"], both["places_known"]
+    is_other = (here.list.len() > 0) & (there.list.len() > 0) & (here.list.set_intersection(there).list.len() == 0)
+    other = both.filter(is_other)
+    if other.height:
+        item, had, have = other.select("item_id", "places_known", "places").row(0)
+        warn(
+            f"{other.height} of {both.height} items are in another scenario than those of {whose}: {item!r} is in "
+            f"{have[0]!r}, and was in {had[0]!r}. Are they the same questions? Ids that only number them do not tell.",
+            DataWarning,
+        )
+
+
+def _places(items: pl.DataFrame) -> pl.DataFrame:
+    """Where each item is, as far as its table says by name: `places`, and whether its content is told."""
+    names = [name for name in ("scenario", "subscenario", "task") if name in items.columns]
+    content = pl.col(CONTENT).is_not_null() if CONTENT in items.columns else pl.lit(value=False)
+    if not names:
+        return items.select("item_id", content.alias("has_content"), pl.lit([], pl.List(pl.String)).alias("places"))
+    told = pl.concat_list(pl.col(names).cast(pl.String).replace(DEFAULT_SCENARIO, None)).list.drop_nulls()
+    return items.select("item_id", content.alias("has_content"), told.alias("places"))

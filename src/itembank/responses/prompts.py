@@ -30,7 +30,7 @@ JUDGE: Final = "judge"
 VERSION: Final = "version"
 """Setting of the version of a task."""
 HIGHEST: Final = "highest_reward"
-"""Setting of the reward of trials that counts as one: the same reward on another scale is another response."""
+"""Setting of the response, or reward, that counts as one: the same on another scale is another response."""
 ROLES: Final = "model_roles"
 """Setting of the models that took part beside the tested one, graders and helpers; empty where there were none."""
 TASK_NAME: Final = "task_name"
@@ -54,7 +54,7 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "timeouts": "time limits",
     "user": "simulated user",
     JUDGE: "judge",
-    HIGHEST: "highest reward (--max-response)",
+    HIGHEST: "highest response (--max-response)",
     ROLES: "model roles",
     "scorer_args": "scorer arguments",
     TASK_NAME: "task name",
@@ -240,7 +240,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     explained = [found[place] for place in other["place"].to_list() if found[place].apart]
     how = f"{len(other)} of {both.height} items"
     if explained:
-        no_prompts = {JUDGE: "judges", ROLES: "model roles", "scorer_args": "scorer arguments"}
+        no_prompts = {JUDGE: "judges", HIGHEST: "scales", ROLES: "model roles", "scorer_args": "scorer arguments"}
         names = {name for one in explained for name in one.names}
         what = no_prompts.get(next(iter(names)), "prompts") if len(names) == 1 else "prompts"
         ways = Counter(one.in_words(whose) for one in explained).most_common()

@@ -230,7 +230,7 @@ def _scenario(
         },
         "reliability": reliability,
         "share_ordered": share_ordered(reliability),
-        "items_for_90": float(9.0 / per_item.mean()),  # I / (1 + I) = 0.9 at I = 9
+        "items_for_90": items_for(0.9, per_item),
         "warnings": warnings_of(
             *(value for value, *_ in spreads.values()), mean_discrimination=mean, reliability=reliability, budget=budget
         ),
@@ -242,6 +242,17 @@ def _scenario(
         "information": information_of(parameters, grid, n_trials),
         "pattern": _pattern(fit, responses),
     }
+
+
+def items_for(reliability: float, information: FloatArray) -> float:
+    """Return how many items, each with this information (n_abilities,), give a mean reliability I / (1 + I)."""
+    from scipy.optimize import brentq  # noqa: PLC0415 (other papers' numbers need none)
+
+    def above(n: float) -> float:
+        return float(np.mean(n * information / (1.0 + n * information))) - reliability
+
+    ends = reliability / (1.0 - reliability) / np.array([information.max(), information.min()])
+    return float(brentq(above, *ends)) if ends[0] < ends[1] else float(ends[0])
 
 
 def share_ordered(reliability: float) -> float:
