@@ -105,7 +105,7 @@ def test_what_comes_next_fits_what_was_imported(run, tmp_path, output):
     for name, pairs in rows.items():
         (tmp_path / f"{name}.csv").write_text(LONG + "".join(f"{pair},1\n" for pair in pairs))
         said[name] = run("import", tmp_path / f"{name}.csv", "-o", output).err.partition("Next: ")[2]
-    assert said["one"].startswith("import results of more models: a bank needs at least 3")
+    assert said["one"].startswith("import results of more models: an item model needs 3.")
     assert said["three"].startswith(f"itembank calibrate {output} -o bank")
     assert said["apart"].startswith("import each of these sets into its own file")
 

@@ -371,8 +371,8 @@ def add_scores(
 ) -> None:
     """Keep SCORES of past models that are not made of the bank's items, such as a leaderboard's, by model_id.
 
-    Scores from 0 to 1, or points up to 100; some may be missing. estimate, compare, plan and select then take --target
-    COLUMN.
+    Scores from 0 to 1, or points up to 100; some may be missing. select, estimate, compare and session start then take
+    --target COLUMN.
 
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_full

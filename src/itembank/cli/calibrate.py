@@ -58,7 +58,7 @@ def calibrate_command(
         "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
     ],
     benchmark: Annotated[
-        str | None, option("--parameters: the one to take from a file of several benchmarks.", metavar="NAME")
+        str | None, option("With --parameters: the one to take from a file of several benchmarks.", metavar="NAME")
     ],
     method: Annotated[
         str, option("Variational Bayes, joint MAP, or marginal ML (1 ability).", type=MethodName(METHODS))

@@ -43,9 +43,9 @@ _ITEMS: Choices = {
         "Also find items that differ between models: family, size, date, ...: a column of the model table.",
         metavar="COLUMN",
     ),
-    "clusters": option("--by: models with the same value here, a base model, count as one.", metavar="COLUMN"),
+    "clusters": option("With --by: models with the same value here, a base model, count as one.", metavar="COLUMN"),
     "order": option(
-        "Which come first: those most probably defective; those that the best models fail unlike others of their kind; "
+        "Which come first: those most probably defective; those that the best models fail, but not similar items; "
         "or those whose answers fit another key best.",
         "--sort",
         type=tuple(ORDERS),
@@ -113,8 +113,8 @@ def check_command(
       accuracy  For models that ran everything: choose items as itembank select
                 does, estimate scores from these, compare with the full run.
 
-    The exit code is then 3 if more models misfit, or are outside their intervals, than chance explains (or a single
-    one, if it is alone), or if something is known to have changed.
+    The exit code is then 3 if more models misfit, or are outside their intervals, than chance explains; if the only
+    model does; or if records changed.
 
       itembank check responses.parquet --report items.html
       itembank check responses.parquet --reason wrong-key --fail-on wrong-key

@@ -41,15 +41,15 @@ def estimate_command(
         str | None,
         option(
             "Score in place of the overall one: mean_win_rate, against past models, or an external score that the bank "
-            "keeps. Or NAME@1, the score that it gave before items were retired.",
+            "keeps. Or NAME@1: its score before items were retired.",
             metavar="ID",
         ),
     ],
     parent: Annotated[
         str | None,
         option(
-            "Past model that the new ones descend from: estimate how far they differ from it, as far as that helped "
-            "for past models. auto: find it by the answers.",
+            "Past model that the new ones descend from: start from its score, as far as that helped for past models. "
+            "auto: find it by the answers.",
             metavar="MODEL_ID",
         ),
     ],

@@ -180,7 +180,7 @@ def verdict_command(
     bank: Bank,
     selection: options.Selection,
     rule: Annotated[Choices, _RULE],
-    self_test: Annotated[bool, "Both are runs of the same set-up: how often does a gate flip, and which margin works?"],
+    self_test: Annotated[bool, "Both are runs of the same set-up: how often would it fail, and which margin works?"],
     repeats: Annotated[bool, "Items have repeated answers: say whether more items or more repeats help more."],
     jq: options.Jq,
     match: options.Match,

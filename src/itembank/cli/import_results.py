@@ -65,18 +65,21 @@ _READING: Choices = {
     },
     "What the response is, and names of columns": {
         "metric": _field(
-            "The metric (or scorer) to take as response; of counted trials pass^4 makes all of 4 succeed. Repeatable.",
+            "The metric (or scorer) to take as response; pass^4: the chance that 4 counted trials all succeed. "
+            "Repeatable.",
             metavar="[TASK=]NAME",
         ),
         "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
-        "missing_values": _field("A response that is none: -1, skip. Repeatable.", "--missing", metavar="VALUE"),
+        "missing_values": _field(
+            "A value that means no response, such as -1 or skip. Repeatable.", "--missing", metavar="VALUE"
+        ),
         "max_response": _field("Divide responses by this, the highest mark: 100 for percentages."),
         "repeats": _field(
             "Several responses to an item: refuse them, count right ones and trials, average, or take the last."
         ),
         "errors": options.LostAnswers,
         "columns": option(
-            "The name of a column in a table: model_id=llm. Columns that make one: model_id=agent+llm. Repeatable.",
+            "The name of a column in a table: model_id=llm. Columns to join: model_id=agent+llm. Repeatable.",
             "--column",
             metavar="OURS=THEIRS",
             multiple=True,
@@ -280,7 +283,7 @@ def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) 
         )
     if responses.n_models < FEWEST_MODELS:
         return (
-            f"import results of more models: a bank needs at least {FEWEST_MODELS}. Or, with a bank of these items: "
+            f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items: "
             f"itembank estimate BANK {output}"
         )
     return f"itembank calibrate {output} -o bank"

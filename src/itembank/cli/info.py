@@ -215,7 +215,8 @@ def report_command(
     For a bank it says how good estimates from a few of the items are, what is in the bank, how past models score, how
     hard its items are, what its abilities are and what a run costs. For a session's JOURNAL it shows the estimate after
     each answer, for a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or
-    put it on a web server. estimate, compare, check and scaling write their own pages by --report.
+    put it on a web server. estimate, check, compare, gate, scaling pretrain and scaling test-time write their own pages
+    by --report.
 
       itembank report bank -o bank.html
       itembank report run.jsonl -o session.html

@@ -159,8 +159,8 @@ Match: TypeAlias = Annotated[
     str,
     option(
         "How items of the bank are found in the harness: hash (same content), doc.FIELD (a field of its documents, "
-        "such as doc.question_id), or auto: by task and number, then by hash, then by a field called as ids usually "
-        "are.",
+        "such as doc.question_id), or auto: by task and number, then by hash, then by a field with a usual name "
+        "of ids.",
         metavar="RULE",
         default="auto",
     ),
@@ -177,8 +177,8 @@ Models: TypeAlias = Annotated[Path | None, option("What is known about each mode
 LostAnswers: TypeAlias = Annotated[
     Errors | None,
     option(
-        "What lost answers (time-outs, crashes) count as: missing, wrong, or bounds: the interval that holds either "
-        "way.  [default: as imported, else missing]",
+        "What lost answers (time-outs, crashes) count as: missing; wrong; or bounds: the interval covers both cases.  "
+        "[default: as imported, else missing]",
         of=ReadingSpec,
     ),
 ]

@@ -28,9 +28,9 @@ def plan_command(
     level: options.Level,
     power: Annotated[float, "Probability of finding --difference to be significant, between 0 and 1."] = 0.8,
     max_items: Annotated[int | None, option("Plan for no more items than these.", type=options.COUNT)],
-    trials: Annotated[bool, "Say what trials of an item are worth: the chance in one run, and in the mean of several."],
+    trials: Annotated[bool, "Say how much chance moves one run, and the mean of several."],
     budget: Annotated[float | None, "What all trials may cost: how it is best split into items and trials."],
-    cost: Annotated[str | None, "Unit of --budget; cost_usd, or the only one that the bank knows, if it is not told."],
+    cost: Annotated[str | None, "Unit of --budget.  [default: cost_usd, or the bank's only unit]"],
     judged: Annotated[
         Path | None,
         option(

@@ -45,7 +45,7 @@ def select_command(
         ),
     ],
     selection: Annotated[
-        Path | None, option("--after: the selection of the stage that the model answered.", type=options.FILE)
+        Path | None, option("With --after: the selection of the stage that the model answered.", type=options.FILE)
     ],
     per_scenario: Annotated[bool, "Make -n the number for each scenario."],
     output: Annotated[

@@ -31,9 +31,7 @@ _ITEMS: Choices = {
         "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.", type=CRITERIA
     ),
     "target": option("The wanted score, mean_win_rate, or an external one.", default=OVERALL),
-    "predict": option(
-        "The wanted score, from answers to other scenarios: no item of this one is asked.", metavar="SCENARIO"
-    ),
+    "predict": option("Predict this scenario's score from other scenarios; ask none of its items.", metavar="SCENARIO"),
     "errors": options.LostAnswers,
     "cost": option("Prefer items that say much for their cost: tokens, cost_usd, seconds, ...", metavar="UNIT"),
 }
@@ -41,14 +39,14 @@ _LIMITS: Choices = {
     "n_items": option("Answers at most.", "--max-items", metavar="N", of=Budget),
     "max_cost": option(
         "Cost at most: --max-cost cost_usd=2.50. Items expected to cost more than is left are not asked; the last one "
-        "may cost more than expected. Repeatable.",
+        "may still exceed it. Repeatable.",
         metavar="UNIT=AMOUNT",
         multiple=True,
     ),
 }
 _PRECISION: Choices = {
     "half_width": option(
-        "Stop when the interval of the target, or of SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be.",
+        "Stop when the interval of the target, or SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be reached.",
         metavar="[SCORE=]W",
         multiple=True,
     ),

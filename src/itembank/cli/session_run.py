@@ -45,7 +45,9 @@ def command_options(program: str = _PROGRAM, *, is_required: bool) -> Choices:
         "The command": {
             "command": option(program, metavar="COMMAND", required=is_required),
             "uses_shell": option("Let a shell read the command: pipes, variables.", "--shell", type=bool),
-            "pattern": option("The answer is the last number that REGEX finds.", metavar="REGEX"),
+            "pattern": option(
+                "The answer, a number or a word, is the last match of REGEX, or its group.", metavar="REGEX"
+            ),
             "uses_exit_status": option("Exit code 0 is right, 1 wrong.", "--exit-code", type=bool),
             "timeout": option("For each item.", metavar="SECONDS", type=float, default=600.0),
             "logs": option("Keep what the programs print, one file an item.", metavar="DIR", type=options.OTHER_FOLDER),

@@ -67,7 +67,7 @@ def arguments(harness: str) -> Maker:
 
 def batch(of: str) -> Maker:
     """Make `--batch` of adaptive runs."""
-    return option(f"--adaptive: {of}.  [default: {BATCH}]", metavar="N", type=options.COUNT)
+    return option(f"With --adaptive: {of}.  [default: {BATCH}]", metavar="N", type=options.COUNT)
 
 
 def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bool) -> None:

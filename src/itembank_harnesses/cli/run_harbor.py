@@ -51,7 +51,7 @@ def run_harbor_command(
       itembank run harbor bank terminal-bench@2.0 --gate gate -o runs/a2 -- -a terminus-2 -m openai/gpt-6
       itembank run harbor bank terminal-bench@2.0 -n 30 -o runs/a1 --dry-run -- -a terminus-2
 
-    If a run was interrupted, repeat the command: trials that lack, and tasks without any verdict, are run in a new job.
+    If a run was interrupted, repeat the command: missing trials, and tasks without a verdict, run in a new job.
     The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if the version of the
     data set or time limits are not those of the bank's runs.
     """

@@ -42,8 +42,8 @@ def run_lm_eval_command(
     batch: Annotated[
         int | None,
         option(
-            "Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with "
-            "--adaptive]",
+            "Items run at once; a stop may lose them.  [default: the model's batch size, at least 64 (8 with "
+            "--adaptive)]",
             metavar="N",
             type=options.COUNT,
         ),

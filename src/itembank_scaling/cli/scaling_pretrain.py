@@ -37,7 +37,7 @@ PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "
 _LAWS: Choices = {
     "laws": option(
         "auto: fit irsl, two-step, sigmoid and trend, and show irsl unless another was clearly better on the held-out "
-        "sizes. Of laws that are named the first is shown. Repeatable.",
+        "sizes. If you name laws, the first is shown. Repeatable.",
         "--law",
         type=(AUTO, *LAWS.builtin_names),
         multiple=True,

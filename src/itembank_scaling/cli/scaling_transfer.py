@@ -34,7 +34,7 @@ LEAST = {
 
 _SPEC: Choices = {
     "methods": option(
-        "The first predicts, others are shown beside it. Repeatable.",
+        "The first makes the prediction; others are for comparison. Repeatable.",
         "--method",
         of=TransferSpec,
         type=click.Choice(tuple(METHODS)),

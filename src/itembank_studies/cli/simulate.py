@@ -15,7 +15,7 @@ _SHAPE: Choices = {
     "n_models": option("Number of models.", metavar="N", of=SimulationSpec),
     "n_items": option("Number of items, of all tasks together.", metavar="N", of=SimulationSpec),
     "n_tasks": option("Number of tasks; each is a scenario.", metavar="N", of=SimulationSpec),
-    "n_dims": option("Specific abilities beside the general one.", metavar="N", of=SimulationSpec),
+    "n_dims": option("Specific abilities; the general one makes n_dims one more.", metavar="N", of=SimulationSpec),
     "guessing": option("Chance of guessing an item right.", of=SimulationSpec),
     "missing": option("Share of responses that are missing.", of=SimulationSpec),
 }

@@ -91,7 +91,8 @@ def run(
 
 _OF_COMPARISONS: Choices = {
     "metrics": option(
-        "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+        "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ... Repeatable.  "
+        "[default: mae]",
         "--metric",
         metavar="NAME",
         multiple=True,
@@ -108,7 +109,8 @@ _OF_PREDICTIONS: Choices = {
         multiple=True,
     ),
     "assessors": option(
-        "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+        "With --figure: draw only these; kinds tasks and models compare two, dims takes one for each number of "
+        "abilities. Repeatable.",
         "--assessor",
         multiple=True,
     ),
@@ -143,7 +145,8 @@ def table(
 ) -> None:
     """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
 
-    For a prediction study: errors and costs at every budget, one row an assessor, and the cost of reaching an error.
+    For a prediction study: errors and costs at every budget, one row an assessor (a way to choose items and predict),
+    and the cost of reaching an error.
 
     Tables show errors and widths in points, with the standard error over repeats after ±. JSON and CSV show them from 0
     to 1, one row for each size, with every metric unless some are named.

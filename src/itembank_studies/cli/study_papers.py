@@ -26,7 +26,7 @@ def dimensions_command(
     by: Annotated[
         str,
         option(
-            "Eigenvalues of scores on tasks, which this column of the item table names, not of items.", metavar="COLUMN"
+            "Eigenvalues of task scores, not of items; this column of the item table names the task.", metavar="COLUMN"
         ),
     ] = "",
     figure: options.Figure,
@@ -106,7 +106,7 @@ def predictions_command(
 
     The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
     half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
-    of observed from predicted means in ten bins, which JSON has; by_chance is what it would be for a perfect model.
+    of observed from predicted means in ten bins (in JSON); by_chance is its value for a perfect model.
 
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --format json
@@ -138,8 +138,8 @@ def weights_command(
     """Show how much each part of a benchmark counts among chosen items.
 
     The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
-    weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
-    subscenario. Several selections are compared; each is named after its file.
+    weighted items whose mean would be as precise. weight_in_score is what all items of a scenario or subscenario
+    weigh in the full score. Several selections are compared; each is named after its file.
 
       itembank study weights bank selection.json
       itembank study weights bank irt.json correctness.json --figure weights.png
