@@ -74,6 +74,15 @@ def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp
     assert "mean_score" not in content["scenarios"][0]
 
 
+def test_scores_of_different_models_are_told(run, tmp_path):
+    bank = make_bank(n_models=12)
+    answers = bank.responses.responses.copy()
+    answers[:5, bank.responses.items["scenario"].to_numpy() == bank.targets.scenarios[-1]] = np.nan
+    save_bank(replace(bank, responses=replace(bank.responses, responses=answers)), tmp_path / "bank")
+    told = run.ok("info", tmp_path / "bank").err
+    assert f"of different models: 7 for overall, 12 for {bank.targets.scenarios[0]}" in told
+
+
 def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
     trials = np.array([[0, 4, 4, 4], [4, 4, 0, 0]])
     matrix = ResponseMatrix.from_counts(

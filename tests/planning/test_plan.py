@@ -86,6 +86,19 @@ def test_costs_are_those_that_a_draw_will_have():
     assert abs(np.mean(found) - row["output_tokens"]) < 4.5 * np.std(found) / np.sqrt(200)
 
 
+def test_widths_and_costs_are_of_as_many_trials_as_past_models_had():
+    """Costs are of a trial each; widths of items that are all tried so often."""
+    bank = make_bank(n_models=20, n_items=60, seed=3)
+    of_one = np.ones(bank.responses.responses.shape)
+    tried = dataclasses.replace(
+        bank.responses, n_trials=5 * of_one.astype(np.int64), costs={"cost_usd": of_one}, lost=None
+    )
+    found = plan(dataclasses.replace(bank, responses=tried), half_width=0.1)
+    assert [row["cost_usd"] for row in found.rows()] == pytest.approx([5.0 * row["n_items"] for row in found.rows()])
+    assert found.notes[-1].text.startswith("Widths and costs are of 5 trials an item")
+    assert not plan(bank).notes
+
+
 @pytest.mark.parametrize("n_models", [0, 1, 3, 6])
 def test_any_number_of_past_models_will_do(bank, n_models):
     """Half-widths that are said come true within a fifth, with few past models, too."""

@@ -106,6 +106,14 @@ def test_a_bank_that_names_its_methods_as_python_did_serves_as_before(tmp_path):
     assert then.interval_kind == "calibrated"
 
 
+@pytest.mark.parametrize("name", BANKS)
+def test_select_says_the_width_that_info_says(name):
+    bank = ib.load_bank(f"bank:{name}")
+    for one in bank.subsets:
+        width = f"about ±{100.0 * one.measured['half_width']:.1f} points "
+        assert width in ib.select(bank, one.selection.n_items).explanation
+
+
 def test_a_renamed_class_changes_nothing_of_a_published_bank(monkeypatch):
     bank = ib.load_bank("bank:mmlu-pro")
     answers = responses_to(bank.own_selections[0].item_ids)

@@ -87,12 +87,14 @@ def plan_command(
         "sizes",
         made.rows(),
         "plan",
-        title=_answer(made),
+        title=_answer(made, " for models like past ones" if loaded.n_calibration_models else ""),
         facts=("target", "detectable_difference"),
         heading="How precise scores from each number of items are, in points",
     )
     if made.message:
         detail(made.message)
+    if made.trials_in_words:
+        note(made.trials_in_words)
     if made.target in loaded.targets.scenarios:
         note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
 
@@ -104,7 +106,7 @@ def _by_judge(judged: Path | None) -> "list[ib.ResponseMatrix]":
     return [] if judged is None else read_by_judge(judged)
 
 
-def _answer(made: "ib.Plan") -> str:
+def _answer(made: "ib.Plan", whose: str) -> str:
     """Answer the question in a sentence: or say what a hundred items give, where none was asked."""
     if made.goal is not None and made.n_items is None:
         return made.message
@@ -113,4 +115,4 @@ def _answer(made: "ib.Plan") -> str:
     of = "" if made.target == "overall" else f" of {made.target}"
     if made.goal == "difference":
         return f"{size} tell apart models that differ by {100.0 * found.detectable_difference:.1f} points{of}"
-    return f"{size} give an interval{of} of ±{100.0 * found.half_width:.1f} points for models like past ones"
+    return f"{size} give an interval{of} of ±{100.0 * found.half_width:.1f} points{whose}"

@@ -260,7 +260,7 @@ def what_is_asked(session: "ib.AdaptiveSession", n_past: int) -> str:
 
     pool = session.pool
     spec, past, n_items = pool.spec, pool.past, pool.spec.budget.n_items
-    most = "up to" if n_items is None else f"at most {n_items:,} of"
+    most = "up to" if n_items is None or n_items >= session.n_unasked else f"at most {n_items:,} of"
     words = f"The session of {session.model_id} asks {most} {session.n_unasked:,} items"
     until = [f"{name} is ±{points_of(width)} points" for name, width in spec.stopping.half_widths.items()]
     until += ["the question is settled"] if spec.stopping.decision is not None else []
@@ -307,7 +307,7 @@ def _in_a_sentence(session: "ib.AdaptiveSession", rows: Sequence[Mapping[str, An
     target = session.pool.spec.target
     row = next((row for row in rows if row["target"] == target), rows[-1])
     name = "Score" if row["target"] == OVERALL else f"Score {row['target']}"
-    of = f"{session.n_items} of {row['n_total']} items" if row["target"] == OVERALL else f"{session.n_items} items"
+    of = f"{row['n_items']} of {row['n_total']} items" if row["target"] == OVERALL else f"{session.n_items} items"
     of += "" if row["n_items"] or not session.n_items else ", none of them its own: it is predicted"
     return f"{name} {points_text(row)} from {of}. {session.conclusion or 'The session goes on.'}"
 

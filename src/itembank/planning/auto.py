@@ -19,6 +19,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.precision import expected_half_width
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.sizes import usual_trials
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
@@ -79,10 +80,16 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     Those of V-optimal items are the cross-validated ones of past models. That takes a calibration for each fold, so for
     a large bank they are found only where V-optimal items are asked for.
     """
+    published = next((one.measured for one in bank.subsets if one.selection is chosen), {})
     recipe = read_recipe(chosen)
     is_drawn = recipe is not None and isinstance(recipe.spec, Drawn)
     if recipe is None or recipe.stages or not (is_drawn or recipe.spec == aimed_at_headline(bank)):
         return chosen
+    words = f"{METHODS.label(recipe.spec)}."
+    about = f"{100 * LEVEL:g} % interval of {bank.targets.last_in_words}: about"
+    if "half_width" in published:  # as `info` has it
+        whose = "whatever the model is" if is_drawn else f"if it is like the {bank.n_calibration_models:,} past ones"
+        return replace(chosen, explanation=f"{words} {about} ±{100.0 * published['half_width']:.1f} points {whose}.")
     by_draw, tried = np.nan, None
     if bank.headline is None and not recipe.excluded:
         drawn = chosen if is_drawn else select_by_recipe(bank, replace(recipe, spec=Drawn()), chosen.seed)
@@ -91,14 +98,15 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     if not (is_drawn and is_large):
         optimal = replace(recipe, spec=aimed_at_headline(bank)) if is_drawn else recipe
         tried = _tried(bank, optimal, chosen.seed or 0, progress)
-    parts = {DRAWN: "" if np.isnan(by_draw) else f"±{100.0 * by_draw:.1f} points whatever the model is"}
+    parts = {}
+    if not np.isnan(by_draw):
+        parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{_if_tried(bank)} whatever the model is"
     if tried is not None:
         half = tried.typical_half_width(level=LEVEL)
         parts[VOPTIMAL] = f"±{100.0 * half:.1f} points if it is like the {bank.n_models:,} past ones"
     own, other = (DRAWN, VOPTIMAL) if is_drawn else (VOPTIMAL, DRAWN)
-    words = f"{METHODS.label(recipe.spec)}."
     if parts.get(own):
-        words += f" {100 * LEVEL:g} % interval of {bank.targets.last_in_words}: about {parts[own]}"
+        words += f" {about} {parts[own]}"
         how = remedy(f"method={other!r}", f"--method {other}")
         words += f"; {parts[other]} ({how})." if parts.get(other) else "."
     elif recipe.excluded and is_drawn:
@@ -106,6 +114,12 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     if not is_drawn and tried is not None:
         words += f" Cross-validated mean error: {points_of(float(np.nanmean(_errors(tried))))} points."
     return replace(chosen, explanation=words)
+
+
+def _if_tried(bank: Bank) -> str:
+    """Say how often items must be tried for widths to hold, where past models tried them repeatedly."""
+    n_trials = usual_trials(bank.responses)
+    return f", with {n_trials} trials of each item," if n_trials > 1 else ""
 
 
 def _errors(tried: PastEstimates) -> FloatArray:

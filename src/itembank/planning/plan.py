@@ -15,6 +15,7 @@ from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.planning.precision import Precision, Prospect
 from itembank.responses.score_names import OVERALL
+from itembank.responses.sizes import usual_trials
 from itembank.tables import points_of
 from itembank.tabular import Note, Tabular
 
@@ -69,6 +70,7 @@ class Plan(Tabular):
     estimand: Estimand
     n_total: int
     bank_id: str
+    n_trials: int = 1
 
     @property
     def n_items(self) -> int | None:
@@ -88,7 +90,19 @@ class Plan(Tabular):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The answer."""
-        return (Note("answer", self.message),) if self.message else ()
+        answer = [Note("answer", self.message)] if self.message else []
+        return (*answer, *(Note("trials", text) for text in [self.trials_in_words] if text))
+
+    @property
+    def trials_in_words(self) -> str:
+        """Say of how many trials widths and costs are, where past models tried items repeatedly."""
+        if self.n_trials == 1:
+            return ""
+        how = remedy("plan_trials(bank, ...)", "--trials")
+        return (
+            f"Widths and costs are of {self.n_trials} trials an item, as past models had; of fewer, intervals are "
+            f"wider. How many are worth their cost: {how}."
+        )
 
     def near(self, n_items: int) -> Precision:
         """Precision of the number of items of the table nearest to one, fewer than all if there are such."""
@@ -192,6 +206,7 @@ def plan(
         estimand=estimand,
         n_total=n_total,
         bank_id=bank.bank_id,
+        n_trials=usual_trials(bank.responses),
     )
 
 

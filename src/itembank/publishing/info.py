@@ -15,6 +15,7 @@ from itembank.bank.bank_places import BESIDE_BANK, is_bank_name
 from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import external_names
+from itembank.errors import first_few
 from itembank.planning.plan import overall_plan
 from itembank.publishing.recipes import origin_of
 from itembank.responses.contents import about_responses, means_in_words, scenario_rows
@@ -82,7 +83,7 @@ def info(source: GivenBank | GivenResponses) -> Info:
 
 def _of_bank(bank: Bank) -> Info:
     mean = bank.targets.overall_in_words
-    notes = (bank.calibration.caution, f"The overall score is {mean}." if mean else "")
+    notes = (bank.calibration.caution, f"The overall score is {mean}." if mean else "", _whose_scores(bank))
     return Info(_in_a_sentence(bank), _about(bank), tuple(_scenario_rows(bank)), tuple(filter(None, notes)))
 
 
@@ -181,6 +182,15 @@ def _about_responses(bank: Bank) -> dict[str, Any]:
         "items_to_run": [one.selection.n_items for one in subsets] or None,
         "measured": [{"n_items": one.selection.n_items, **one.measured} for one in subsets if one.measured],
     }
+
+
+def _whose_scores(bank: Bank) -> str:
+    """Say of which models scores are known, where not of the same ones: models may have run some scenarios only."""
+    known = np.count_nonzero(~np.isnan(bank.best_known_scores), axis=0).tolist()
+    if len(set(known)) < 2:
+        return ""
+    *scenarios, overall = (f"{n} for {name}" for n, name in zip(known, bank.targets.names, strict=True))
+    return f"Scores of past models are of different models: {overall}, {first_few(scenarios)}."
 
 
 def _scenario_rows(bank: Bank) -> list[dict[str, Any]]:

@@ -64,6 +64,14 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
     return replace(responses, n_trials=np.where(is_unsized, usual, _trials(responses)))
 
 
+def usual_trials(responses: ResponseMatrix) -> int:
+    """Return how often models tried an item, the median over responses: what is expected of them is of so many."""
+    if responses.n_trials is None or responses.n_items == 0 or COLUMN in responses.items.columns:
+        return 1
+    known = responses.n_trials[responses.n_trials > 0]
+    return int(np.median(known)) if known.size else 1
+
+
 def assumed_questions(items: pl.DataFrame) -> int | None:
     """Return what scores without a number of questions count as in a bank; None where all numbers are known."""
     return (int(items[COLUMN].max()) or None) if COLUMN in items.columns else None  # type: ignore[arg-type]

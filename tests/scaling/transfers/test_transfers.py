@@ -91,6 +91,15 @@ def test_ability_from_one_scenario_predicts_another(found, made):
     assert rows["calibrated"]["error_standard_error"] == pytest.approx(values.std(ddof=1) / np.sqrt(8))
 
 
+def test_the_interval_of_the_correlation_is_no_wider_than_that_of_one_part(found):
+    about, (n, *_) = found.to_dict(), found.validity["n_models"]
+    widths = (found.validity["upper"] - found.validity["lower"]).to_numpy()
+    width = about["correlation_upper"] - about["correlation_lower"]
+    assert width == pytest.approx(widths.mean())
+    reach = np.tanh(np.arctanh(about["correlation"]) + np.array([-1.96, 1.96]) / np.sqrt(n - 3.0))  # Fisher's
+    assert width < 2.0 * np.diff(reach).item()
+
+
 def test_a_models_own_target_plays_no_part_in_its_prediction(made, found):
     responses = made.responses.copy()
     asked = np.arange(0, 120, 8)  # one recipe: a part of its own is predicted without it
