@@ -3,7 +3,7 @@
 from typing import Final
 
 REASONS: Final = {
-    "wrong-key": "the answers fit another key far better",
+    "wrong-key": "the answers speak against the key",
     "best-fail": "the best models fail on it, though not on other items of its group",
     "noise": "answers have nothing to do with ability",
     "duplicate": "models answer it as if it were another item asked again",
