@@ -115,6 +115,8 @@ def test_each_kind_is_said_once_with_the_drawn_items_that_would_settle_it(estima
     assert {one.more.partition(". ")[0].rstrip(".") for one in found} == {"select(bank, 12, method='drawn')"}
     assert found[1].text == f"worse than all 3 past models, {how}"
     assert found[2].text == f"answered unlike nearly all of the 3 past models (typicality below 0.1), {how}"
+    none_to_draw = notes_on_unlike(made, PAST, 3, can_draw=False)
+    assert none_to_draw[0].text == "better than all 3 past models, and the interval holds for models like these."
 
 
 def test_nothing_is_said_where_an_interval_holds_or_nothing_is_known(estimates):

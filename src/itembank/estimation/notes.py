@@ -36,7 +36,7 @@ def notes_on_estimates(
     follows_answers = is_adaptive(responses.models)
     found = [] if own is None else notes_on_own_means(estimates, own, has_lost | follows_answers, is_random=is_random)
     found += notes_on_sessions(estimates, follows_answers)
-    found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models)
+    found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models, can_draw=bank.rest is None)
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
@@ -108,11 +108,11 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
     return found
 
 
-def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int) -> list[Note]:
+def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int, *, can_draw: bool = True) -> list[Note]:
     """Say of models that look better or worse than all past ones, or answered unlike them, what intervals hold for.
 
     Nothing where the items were drawn by chance and the interval is by design, which holds for any model. Past models
-    themselves have a note of their own.
+    themselves have a note of their own. What settles it is drawn items, where the bank can draw some (`can_draw`).
     """
     if estimates.interval_kind == "design":
         return []
@@ -129,8 +129,9 @@ def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int) ->
         for row in np.flatnonzero(is_so).tolist():
             text, more, n = f"{words}.", LOOK if kind == "unlike" else "", n_items[row]
             if not is_exact[row]:
-                text = f"{words}, and the interval holds for models like these. "
-                text += f"{n} items of `select` by method 'drawn' would settle it."
+                text = f"{words}, and the interval holds for models like these."
+            if not is_exact[row] and can_draw:
+                text += f" {n} items of `select` by method 'drawn' would settle it."
                 how = remedy(f"select(bank, {n}, method='drawn')", f"itembank select -n {n} --method drawn")
                 more = f"{how}.{f' {more}' if more else ''}"
             found.append(Note(kind, text, more, (estimates.model_ids[row],)))
