@@ -91,6 +91,7 @@ LONG = "model_id,item_id,response\n"
         ("items.jsonl", '{"item_id": "1", "p_value": 0.5, "difficulty": 0.25}\n'),
         ("models.csv", "model_id,is_final\na,true\nb,false\n"),
         ("models.csv", "Model,is_open,has-vision\na,1,0\nb,0,1\n"),
+        ("summary.csv", "model_id,accuracy,n_correct\na,0.5,1\nb,0,0\n"),
         ("settings.json", '{"model": "a", "temperature": 0.0, "top_p": 1.0}'),
     ],
 )

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,7 +124,7 @@ def natural_order(name: str) -> tuple[list[str | int], str]:
     return [int(part) if place % 2 else part for place, part in enumerate(re.split("([0-9]+)", name))], name
 
 
-def _json_below(folder: Path, spec: ReadingSpec, tables: Container[Path]) -> list[Path]:
+def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path]) -> list[Path]:
     """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
     files = [path for path in files_below(folder, spec) if SUFFIXES.get(_table_suffix(path)) == "json"]
     files = [path for path in files if path.resolve() not in tables]
@@ -164,12 +164,12 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     return source_of_record(record) or "auto"
 
 
-def _look_below(folder: Path, spec: ReadingSpec, tables: Container[Path], found: Found) -> None:
+def _look_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> None:
     """Tell what the files below a folder but `tables` hold; a reader that walks folders is given the folder."""
     n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
     for path in files_below(folder, spec):
         files.append(path)
-        if path.resolve() in tables:
+        if tables and path.resolve() in tables:
             continue
         name, is_beside = source_of_name(path), is_companion(path)
         if (name is not None or is_beside) and _is_own_table(path, spec):

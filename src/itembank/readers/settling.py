@@ -14,7 +14,7 @@ from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import ERROR, NO_ANSWER
 from itembank.responses.labels import come_again, named, numbered
 from itembank.responses.lost_answers import LostAnswers
-from itembank.responses.responses import MOST_TRIALS
+from itembank.responses.responses import DEFAULT_SCENARIO, MOST_TRIALS
 
 ROUNDING = 1e-9
 """How far beyond 0 or 1 a response may be: sums of shares miss the ends by their last digits, and count as the end."""
@@ -196,10 +196,11 @@ def row_problems(
 
 
 def _scenarios(rows: ResponseRows) -> pl.Series:
-    """Scenario of each row, null where it has none."""
+    """Scenario of each row."""
     if "scenario" not in rows.items.columns:
-        return pl.repeat(None, rows.n_rows, dtype=pl.String, eager=True)
-    return rows.items["scenario"].cast(pl.String).gather(numbered(rows.frame["item_id"], rows.items["item_id"]))
+        return pl.repeat(DEFAULT_SCENARIO, rows.n_rows, eager=True)
+    names = rows.items["scenario"].cast(pl.String).fill_null(DEFAULT_SCENARIO)
+    return names.gather(numbered(rows.frame["item_id"], rows.items["item_id"]))
 
 
 NINES = {9.0: 5.0, 99.0: 10.0, 999.0: 100.0, 9999.0: 100.0}
@@ -254,7 +255,7 @@ def range_advice(
 
 def _far_and_near(values: FloatArray, scenario: pl.Series, marks: Sequence[float]) -> tuple[list[str], list[str]]:
     """Scenarios with values beyond 1, and those whose values end between 0 and 1, but for marks."""
-    table = pl.DataFrame({"name": scenario, "value": values}).filter(~pl.col("value").is_in(marks)).drop_nulls()
+    table = pl.DataFrame({"name": scenario, "value": values}).filter(~pl.col("value").is_in(marks))
     tops = table.group_by("name", maintain_order=True).agg(pl.col("value").max())
     is_far, is_near = pl.col("value") > 1.0, pl.col("value").is_between(0.0, 1.0, closed="right")
     far, near = (tops.filter(one)["name"].to_list() for one in (is_far, is_near))

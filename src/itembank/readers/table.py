@@ -454,6 +454,8 @@ ABOUT_THINGS = (
     *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
+OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+"""The same of summaries of models' results."""
 OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 """Beginning of other such names: is_final, n_options."""
 
@@ -461,7 +463,8 @@ OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
     others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
-    return all(is_called(name, ABOUT_THINGS) or OF_THINGS.match(name) for name in others)
+    usual = (*ABOUT_THINGS, *(OF_MODELS if layout_of(columns, spec) == "wide-models" else ()))
+    return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
 def columns_of(path: Path, kind: Kind) -> list[str]:
