@@ -167,12 +167,13 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
 def _look_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> None:
     """Tell what the files below a folder but `tables` hold; a reader that walks folders is given the folder."""
     n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
+    told: dict[tuple[str, ...], bool] = {}
     for path in files_below(folder, spec):
         files.append(path)
         if tables and path.resolve() in tables:
             continue
         name, is_beside = source_of_name(path), is_companion(path)
-        if (name is not None or is_beside) and _is_own_table(path, spec):
+        if (name is not None or is_beside) and _is_own_table(path, spec, told):
             name = "auto"
         elif is_beside:
             continue
@@ -211,13 +212,20 @@ def _format_inside(path: Path, spec: ReadingSpec, broken: dict[Path, str]) -> Fo
         return None
 
 
-def _is_own_table(path: Path, spec: ReadingSpec) -> bool:
-    """Whether a file that is called as those of a program is a long table of somebody's, which its beginning tells."""
+def _is_own_table(path: Path, spec: ReadingSpec, told: dict[tuple[str, ...], bool]) -> bool:
+    """Whether a file that is called as those of a program is a long table of somebody's, which its beginning tells.
+
+    `told` keeps it by the columns, which thousands of logs share.
+    """
+    kind = SUFFIXES.get(_table_suffix(path))
+    if kind is None:
+        return False
     try:
-        kind = file_kind(path)
         record = first_object(path) if kind == "json" else {}
-        columns = list(record) if kind == "json" else columns_of(path, kind)
-        return source_of_record(record) is None and is_long_table(path, columns, spec)
+        columns = columns_of(path, kind) if kind != "json" else list(record)
+        if (key := tuple(columns)) not in told:
+            told[key] = is_long_table(path, columns, spec)
+        return told[key] and source_of_record(record) is None
     except (DataError, OSError):
         return False
 

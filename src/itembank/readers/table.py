@@ -441,11 +441,13 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
     """Whether these are the columns of a long table, which may be of one model."""
     known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
     usual = of_one_model(path, known, with_usual_names(known, spec))
+    if layout_of(known, usual) != "long":
+        return False
     try:
         check_columns(str(path), known, usual)
     except DataError:
         return False
-    return layout_of(known, usual) == "long"
+    return True
 
 
 ABOUT_THINGS = (
