@@ -284,6 +284,12 @@ CASES = (
     ),
     Case("marks of 0 to 2", "model_id,x,y\na,2,1\nb,0,1\n", "--max-response 2", {"a": [1, 0.5], "b": [0, 0.5]}),
     Case("percentages", LONG + "a,x,87.5\na,y,12\n", "--max-response 100", {"a": [0.875, 0.12]}),
+    Case(
+        "percentages beside shares",
+        "model_id,item_id,scenario,response\na,1,gsm,1\na,2,bleu,87.5\na,3,bleu,12\nb,1,gsm,0\nb,2,bleu,0\nb,3,bleu,1\n",
+        "--where scenario=bleu --max-response 100",
+        {"a": [0.875, 0.12], "b": [0, 0.01]},
+    ),
     Case("percentages below a half", LONG + "a,x,37.2\na,y,12\n", "--max-response 100", {"a": [0.372, 0.12]}),
     Case(
         "points up to 20",

@@ -81,6 +81,52 @@ def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
     assert matrix.responses.tolist() == [[1.0, 0.0]]
 
 
+LONG = "model_id,item_id,response\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("items.csv", "item_id,scenario,subscenario,n_options,weight\n1,s,,,1\n2,t,,,0\n"),
+        ("items.jsonl", '{"item_id": "1", "p_value": 0.5, "difficulty": 0.25}\n'),
+        ("models.csv", "model_id,is_final\na,true\nb,false\n"),
+        ("models.csv", "Model,is_open,has-vision\na,1,0\nb,0,1\n"),
+        ("summary.csv", "model_id,accuracy,n_correct\na,0.5,1\nb,0,0\n"),
+        ("settings.json", '{"model": "a", "temperature": 0.0, "top_p": 1.0}'),
+    ],
+)
+def test_what_is_known_of_items_and_models_is_no_response(name, text, tmp_path):
+    (tmp_path / "a.csv").write_text(f"{LONG}a,1,1\nb,2,0\n")
+    (tmp_path / name).write_text(text)
+    found = collecting.find_sources([tmp_path], AUTO)
+    assert (found.paths, found.unknown) == ({"auto": [tmp_path / "a.csv"]}, [tmp_path / name])
+
+
+def test_tables_that_are_named_are_no_results(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text(f"{LONG}a,1,1\na,2,0\n")
+    (tmp_path / "items.csv").write_text("item_id,easy\n1,1\n2,0\n")
+    monkeypatch.chdir(tmp_path)
+    matrix = read_responses(tmp_path, items="items.csv")
+    assert (matrix.model_ids, matrix.items["easy"].to_list()) == (["a"], [1, 0])
+    assert read_responses([tmp_path / "a.csv", "items.csv"], items="items.csv").model_ids == ["a", "easy"]
+
+
+def test_own_tables_are_read_whatever_they_are_called(tmp_path):
+    for name in ("samples_x.jsonl", "x_samples.jsonl", "x_score.json", "results_x.json"):
+        (tmp_path / name).write_text(json.dumps({"model": name, "item_id": "1", "score": 1}))
+    (tmp_path / "wide.csv").write_text("model,1\nwide,1\n")
+    with pytest.warns(DataWarning, match="read the column"):
+        assert read_responses(tmp_path).n_models == 5
+
+
+def test_run_10_comes_after_run_9(tmp_path):
+    for run in (10, 2, 9):
+        (tmp_path / f"v{run}").mkdir()
+        (tmp_path / f"v{run}" / "a.csv").write_text(f"{LONG}a,x,{run / 10}\n")
+    assert [path.parent.name for path in collecting.files_below(tmp_path, AUTO)] == ["v2", "v9", "v10"]
+    assert read_responses(tmp_path, spec=ReadingSpec(repeats="last")).responses.item() == 1.0
+
+
 def test_every_program_has_a_reader_and_none_takes_a_table_for_its_own():
     for name in sources():
         assert callable(reader_function(name, "{}_answers")) != callable(reader_function(name, "{}_rows"))

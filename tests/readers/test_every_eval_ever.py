@@ -81,7 +81,7 @@ def test_errors_are_missing_and_samples_again_are_attempts(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "options", "message"),
     [
-        ([line("1", 73.0)], {}, r"got values from 73 to 73\. .* percentages, add: max_response=100"),
+        ([line("1", 73.0)], {}, r"got values from 73 to 73\. .* percentages, add: tasks=.*, max_response=100"),
         ([line("1", 0.5)], {"lower": ("accuracy",)}, "better when lower"),
         ([{"model_id": "a", "evaluation": {}}], {}, "every line must have model_id, evaluation_name"),
     ],

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import signal
+import warnings
 
 import numpy as np
 import polars as pl
@@ -272,6 +273,18 @@ def test_a_table_gives_its_rows(tmp_path):
     (tmp_path / "r.csv").write_text("q,marks\n007,8\n008,3\n")
     matrix = read(tmp_path / "r.csv", "{model_id: $stem, item_id: .q, response: ((.marks | tonumber) / 10)}")
     assert (matrix.item_ids, matrix.responses.tolist()) == (["007", "008"], [[0.8, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_told"),
+    [(".s==1", True), ('."s" >= 0.5', True), ("1 == .s", True), ("(.s | tonumber) == 1", False), (".s == .q", False)],
+)
+def test_a_program_that_takes_values_of_csv_for_numbers_is_warned_of(condition, is_told, tmp_path):
+    (tmp_path / "r.csv").write_text("q,s\n1,1\n2,0\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read(tmp_path / "r.csv", f'{{model_id: "m", item_id: .q, response: ({condition})}}')
+    assert any("values of CSV as text" in str(one.message) for one in caught) == is_told
 
 
 def test_many_records_are_read_in_blocks(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ def test_a_chosen_metric_may_be_an_order_of_preference_or_for_some_tasks(tmp_pat
             (),
             "no metric that can be a response: metric 'bleu' must lie in .* from 40 to 40",
         ),
-        ({"bleu": 60.5}, ("bleu",), "from 60.5 to 60.5. .* are percentages, add: max_response=100"),
+        ({"bleu": 60.5}, ("bleu",), r"from 60.5 to 60.5. .* are percentages, add: tasks=\('qa',\), max_response=100"),
         (
             {"f1": 0.4, "rouge": 0.5},
             (),

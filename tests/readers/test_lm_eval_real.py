@@ -61,7 +61,9 @@ def test_real_logs_that_cannot_be_read_as_they_are(shared_dir, name, message):
 
 def test_a_real_metric_out_of_range_names_the_remedy(shared_dir):
     folder = real(shared_dir, "test_results__microsoft__Phi-3.5-mini-instruct")
-    with pytest.raises(DataError, match=r"'chrf_score' must lie .* from 58.2087 to 73.4734. .* add: max_response=100"):
+    with pytest.raises(
+        DataError, match=r"'chrf_score' must lie .* from 58.2087 to 73.4734. .* tasks=.*, max_response=100"
+    ):
         read_lm_eval(folder, metric="chrf_score")
     scaled = read_lm_eval(folder, metric="chrf_score", spec=ReadingSpec(max_response=100.0))
     assert 100 * scaled.responses.mean() == pytest.approx(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import responses_from_frame
+from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -37,6 +37,32 @@ def test_the_last_attempt_may_be_taken():
     matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="last"))
     assert matrix.lost is None  # the pair has an answer
     np.testing.assert_array_equal(matrix.responses, [[0.25, 1], [0, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "last"),
+    [
+        ("epoch", [2, 10, 1], 1),
+        ("run", ["run2", "run10", "run1"], 1),
+        ("timestamp", ["2026-01-02T10:00:00Z", "2026-01-02T11:00:00.5Z", "2025-12-31T12:00:00Z"], 1),
+        ("created_at", ["2026-01-02 10:00", "2026-01-02 11:00", "2025-12-31 12:00"], 1),
+        ("created_at", ["2026-01-02T10:00+01:00", "2026-01-02T11:00+00:00", "2025-12-31T12:00Z"], 2),
+        ("date", ["12/31/2025", "01/02/2026", "01/01/2026"], 2),
+        ("attempt", [1, 2, 2], 2),
+        ("seed", [2, 10, 1], 2),
+    ],
+)
+def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last, tmp_path):
+    rows = [("a", "x", k / 4, value) for k, value in enumerate(values)]
+    frame = table(*rows, ("b", "y", 1, values[0]), columns=("model_id", "item_id", "response", column))
+    frame.write_csv(tmp_path / "r.csv")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*numbers repeated attempts", DataWarning)
+        for matrix in (
+            responses_from_frame(frame, spec=ReadingSpec(repeats="last")),
+            read_responses(tmp_path / "r.csv", spec=ReadingSpec(repeats="last")),
+        ):
+            np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
 
 
 def test_copies_with_one_seed_count_once_before_the_mean():

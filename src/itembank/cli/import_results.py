@@ -75,7 +75,8 @@ _READING: Choices = {
         ),
         "max_response": _field("Divide responses by this, the highest mark: 100 for percentages."),
         "repeats": _field(
-            "Several responses to an item: refuse them, count right ones and trials, average, or take the last."
+            "Several responses to an item: refuse them, count right ones and trials, average, or take the last: of the "
+            "last file, by a column of attempts or times, else the last row."
         ),
         "errors": options.LostAnswers,
         "columns": option(
@@ -169,7 +170,7 @@ def import_command(
         refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
         read: Read = partial(_answers_of_session, paths[0])
     else:
-        read = _reader(paths, _spec(form, reading, spec_file))
+        read = _reader(paths, _spec(form, reading, spec_file), (models, items))
     _write(partial(read, models=models, items=items), output, out)
 
 
@@ -192,14 +193,14 @@ def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> Reading
     return ReadingSpec(**found)
 
 
-def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
+def _reader(given: tuple[Path, ...], spec: ReadingSpec, known: Iterable[Path | None]) -> "Read":
     """Find out what is to be read; what reads it says what it found in folders, and what is ignored."""
     from itembank.readers.collecting import find_sources
     from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs
     from itembank.readers.read import read_found, source_kinds
 
     with allowing(spec.max_memory):
-        found = find_sources(given, spec)  # a look at every file, which is not taken twice
+        found = find_sources(given, spec, known)  # a look at every file, which is not taken twice
     if kinds := source_kinds(found):
         choices = {name: one for name, one in READERS.items() if name != "metric" or spec.of_trials().metric}
         refuse_unused(*((name, _takes(name, kinds, others), words) for name, (others, words) in choices.items()))

@@ -168,7 +168,8 @@ Match: TypeAlias = Annotated[
 Jq: TypeAlias = Annotated[
     str | None,
     option(
-        "Make rows of JSON of any shape by a program of jq, or by that in FILE.jq.",
+        "Make rows of JSON of any shape by a program of jq, or by that in FILE.jq. Values of CSV are text: "
+        "(.score | tonumber).",
         metavar="PROGRAM|FILE.jq",
         of=ReadingSpec,
     ),

@@ -7,16 +7,27 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.readers.columns import as_text
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
+from itembank.readers.telling_apart import kind_of
+from itembank.responses.error_kinds import is_called
 from itembank.responses.opening import Table
 from itembank.responses.responses import DEFAULT_SCENARIO
 
 PLUS = "+"
 ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
+TIMES = (
+    *("timestamp", "datetime", "date", "rundate", "created", "createdat", "started", "startedat", "starttime"),
+    *("finished", "finishedat", "completedat", "ended", "endedat", "endtime", "updated", "updatedat"),
+)
+"""What columns of a point in time are called, without case, blanks and underscores; `time` is often how long."""
+PAIR = ("model_id", "item_id", "scenario", "metric", "judge")
+"""Columns that tell of which response a row is an attempt."""
+TIME = r"^(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.]\d+)?)?)?)(Z|[+-][\d:]+|)$"
 UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)?")
 SEPARATORS = {"item_id": "/", "scenario": "/", "subscenario": "/"}
 """What stands between the values of columns that make one; elsewhere " + "."""
@@ -55,8 +66,12 @@ def with_joined(table: Table, spec: ReadingSpec) -> Table:
 
 
 def chosen_rows(table: Table, spec: ReadingSpec) -> Table:
-    """Return the rows that the spec chooses of a long table, those with a list of responses once for each of them."""
-    return _unfolded(_of_metric(_where(table, spec), spec), spec)
+    """Return the rows that the spec chooses of a long table, those with a list of responses once for each of them.
+
+    If of repeated rows the last counts, those of a model and item are in the order of their attempts, or times.
+    """
+    chosen = _unfolded(_of_metric(_where(table, spec), spec), spec)
+    return _in_order(chosen, spec) if spec.repeats == "last" else chosen
 
 
 def _where(table: Table, spec: ReadingSpec) -> Table:
@@ -159,3 +174,43 @@ def _list(text: str) -> list[str | None] | None:
     if not isinstance(values, list) or any(isinstance(one, list | dict) for one in values):
         return None
     return [None if one is None else str(one) for one in values]
+
+
+def ordering_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
+    """Columns of a long table that may tell which of repeated rows is the last, where that counts; no seed does."""
+    if spec.repeats != "last":
+        return []
+    told = [name for name in columns if kind_of(name) == "attempt" and not name.casefold().startswith("seed")]
+    told = [spec.column("epoch"), *told, *(name for name in columns if is_called(name, TIMES))]
+    taken = {spec.column(name) for name in LONG_COLUMNS if name != "epoch"}
+    return [name for name in dict.fromkeys(told) if name in columns and name not in taken]
+
+
+def _in_order(table: Table, spec: ReadingSpec) -> Table:
+    """Put the rows of a model and item in the order of the first column that numbers them all; else leave them so."""
+    frame = table.frame
+    ids = [as_text(frame[one]) for name in PAIR if (one := spec.column(name)) in frame.columns]
+    joined = pl.select(pl.concat_str(ids, separator="\0", ignore_nulls=True)).to_series()
+    repeated = joined.is_duplicated().arg_true()
+    pair = joined.gather(repeated).rank("dense")
+    for name in ordering_columns(frame.columns, spec) if repeated.len() else ():
+        place = _places(frame[name].gather(repeated))
+        if place is not None and pl.DataFrame({"pair": pair, "place": place}).is_unique().all():
+            order, rows, groups = np.arange(frame.height), repeated.to_numpy(), pair.to_numpy()
+            order[rows[np.argsort(groups, kind="stable")]] = rows[np.lexsort((place.to_numpy(), groups))]
+            return replace(table, frame=frame[order])
+    return table
+
+
+def _places(column: pl.Series) -> pl.Series | None:
+    """Return numbers in the order of the numbers, numbered words or times of a column; None where it holds others."""
+    if column.dtype.is_temporal():
+        column = column.to_physical()
+    text = as_text(column).str.strip_chars()
+    words, times = text.str.extract_groups(r"^(\D*)(\d+)$"), text.str.extract_groups(TIME)
+    ways = (
+        (pl.Series([""]), text.cast(pl.Float64, strict=False)),  # Kind of the values, and their places
+        (words.struct.field("1"), words.struct.field("2").cast(pl.Float64)),
+        (times.struct.field("2"), times.struct.field("1").str.replace("T", " ").rank("dense")),
+    )
+    return next((place for kind, place in ways if kind.n_unique() == 1 and not place.null_count()), None)

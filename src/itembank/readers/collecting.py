@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record, read_values
+from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
@@ -40,7 +40,7 @@ from itembank.readers.sources import (
     source_of_record,
     sources,
 )
-from itembank.readers.table import holds_responses
+from itembank.readers.table import columns_of, holds_responses, is_long_table
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
 
@@ -78,9 +78,12 @@ class Found:
         self.n_files[source_format] = self.n_files.get(source_format, 0) + n_files
 
 
-def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
-    """Tell what these files and folders hold; folders are walked, and links to folders are not followed."""
-    found = Found()
+def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str | Path | None] = ()) -> Found:
+    """Tell what these files and folders hold; folders are walked, and links to folders are not followed.
+
+    `known` are tables of models and items, which are no results where they are below a folder.
+    """
+    found, tables = Found(), {Path(one).resolve() for one in known if one is not None}
     for path in paths:
         try:
             if not path.is_dir() and spec.leaves_out(path):
@@ -88,10 +91,10 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
             elif spec.jq is not None:
-                for one in _json_below(path, spec):
+                for one in _json_below(path, spec, tables):
                     found.add("long", one)
             elif spec.format == "auto":
-                _look_below(path, spec, found)
+                _look_below(path, spec, tables, found)
             else:
                 source = source_called(spec.format)
                 if source is None or not source.files:
@@ -106,16 +109,25 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
 
 
 def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
-    """Give all files below a folder in the order of their names, but hidden ones, and those that `spec` leaves out."""
+    """Give all files below a folder in the order of their names, but hidden ones, and those that `spec` leaves out.
+
+    Numbers in names count as numbers: run2 comes before run10.
+    """
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        files = (Path(place, name) for name in sorted(names) if not name.startswith("."))
+        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=natural_order)
+        files = (Path(place, name) for name in sorted(names, key=natural_order) if not name.startswith("."))
         yield from (path for path in files if not spec.leaves_out(path))
 
 
-def _json_below(folder: Path, spec: ReadingSpec) -> list[Path]:
-    """Return the files of JSON below a folder; `DataError` when there are none."""
+def natural_order(name: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts names as people do: their texts and numbers in turn, then the names themselves."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split("([0-9]+)", name))], name
+
+
+def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path]) -> list[Path]:
+    """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
     files = [path for path in files_below(folder, spec) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    files = [path for path in files if path.resolve() not in tables]
     if not files:
         raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
     return files
@@ -152,14 +164,20 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     return source_of_record(record) or "auto"
 
 
-def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
-    """Tell what the files below a folder hold; a reader that walks folders is given the folder."""
+def _look_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> None:
+    """Tell what the files below a folder but `tables` hold; a reader that walks folders is given the folder."""
     n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
+    told: dict[tuple[str, ...], bool] = {}
     for path in files_below(folder, spec):
         files.append(path)
-        if is_companion(path):
+        if tables and path.resolve() in tables:
             continue
-        name = source_of_name(path) or _format_inside(path, spec, broken)
+        name, is_beside = source_of_name(path), is_companion(path)
+        if (name is not None or is_beside) and _is_own_table(path, spec, told):
+            name = "auto"
+        elif is_beside:
+            continue
+        name = name or _format_inside(path, spec, broken)
         if name is None and path not in broken:
             found.unknown.append(path)
         elif name is not None:
@@ -192,6 +210,24 @@ def _format_inside(path: Path, spec: ReadingSpec, broken: dict[Path, str]) -> Fo
         if SUFFIXES.get(_table_suffix(path)) in {"json", "parquet"} and (path.is_file() or path.is_symlink()):
             broken[path] = str(error)
         return None
+
+
+def _is_own_table(path: Path, spec: ReadingSpec, told: dict[tuple[str, ...], bool]) -> bool:
+    """Whether a file that is called as those of a program is a long table of somebody's, which its beginning tells.
+
+    `told` keeps it by the columns, which thousands of logs share.
+    """
+    kind = SUFFIXES.get(_table_suffix(path))
+    if kind is None:
+        return False
+    try:
+        record = first_object(path) if kind == "json" else {}
+        columns = columns_of(path, kind) if kind != "json" else list(record)
+        if (key := tuple(columns)) not in told:
+            told[key] = is_long_table(path, columns, spec)
+        return told[key] and source_of_record(record) is None
+    except (DataError, OSError):
+        return False
 
 
 def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | None:

@@ -1,9 +1,10 @@
 """Rows of JSON of any shape, made by a program of jq (`ReadingSpec.jq`) and then read as a long table.
 
 The program is run on each value of a file: each line of JSON Lines, each row of a Parquet or CSV table, or the one
-value that the file is. It makes an object a row, under the names of a long table's columns. It knows ``$file`` (the
-path as it was given), ``$stem`` (the file's name without its ending), ``$folder`` (the name of the file's folder) and
-``$first`` (the file's first value, such as the header of an event log).
+value that the file is. All that CSV holds is text, so that ids keep their zeros and an answer equals its key. It makes
+an object a row, under the names of a long table's columns. It knows ``$file`` (the path as it was given), ``$stem``
+(the file's name without its ending), ``$folder`` (the name of the file's folder) and ``$first`` (the file's first
+value, such as the header of an event log).
 
 A bank does not keep the program that its results were read with: jq has no bounds of time and memory, so that only a
 program that the user names is run.
@@ -56,6 +57,8 @@ REFUSED = ("env", "input", "inputs", "halt", "halt_error", "halt_error($code)", 
 PRELUDE = "".join(f'def {one}: error("{one.partition("(")[0]} is not for programs of rows"); ' for one in REFUSED)
 MODULES = re.compile(r"(?:\s|#[^\r\n]*)*(?:import|include|module)\b")
 """Beginning of a program that would read other files."""
+WITH_A_NUMBER = re.compile(r"""\.[\w."\[\]]+\s*(?:==|!=|[<>]=?)\s*-?\d[\d.]*|-?\d[\d.]*\s*(?:==|!=|[<>]=?)\s*\.\w+""")
+"""A comparison of a value with a number."""
 LIKELY_ERRORS = ("error", "errors", "exception", "exception_info", "error_message")
 """Keys of a record that tell an error in files of many programs."""
 OF_ROWS = tuple(name for name in LONG_COLUMNS if name not in {"metric", "judge"})
@@ -89,6 +92,12 @@ class JqReader:
 
     def rows(self, path: Path) -> ResponseRows | None:
         """Read one file, None without rows; a `DataError` names the record that the program cannot take."""
+        if file_kind(path) == "csv" and (found := WITH_A_NUMBER.search(self.code)):
+            warn(
+                f"{path}: jq is given values of CSV as text, which equals no number and is larger than all, and the "
+                f"program has {found[0]!r}. Write (.COLUMN | tonumber) if this is a column.",
+                DataWarning,
+            )
         blocks = self._blocks(path)
         first = next(blocks, [])
         if not first:

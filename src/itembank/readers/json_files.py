@@ -16,6 +16,7 @@ Record: TypeAlias = dict[str, Any]
 Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
 
 BYTES_A_BLOCK = 8_000_000
+BYTES_OF_A_ROW = 1 << 16
 LINES = {".jsonl", ".ndjson"}
 """Suffixes of files of a value a line."""
 
@@ -84,6 +85,17 @@ def first_record(path: Path) -> Record:
     if _is_whole(line, dict):
         return dict(parse_json(line))
     return next(each_record(path), {})
+
+
+def first_object(path: Path) -> Record:
+    """Return the object that a file begins with, alone or in a list; empty where it is longer than a row of a table."""
+    with translated(path, "JSON file"), open_binary(path) as file:
+        text = file.read(BYTES_OF_A_ROW).decode("utf-8-sig", errors="replace")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text.lstrip().removeprefix("[").lstrip())
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:

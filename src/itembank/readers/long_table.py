@@ -10,7 +10,7 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import IntArray
-from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
+from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
     ResponseNumbers,
     as_text,
@@ -41,7 +41,7 @@ from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_m
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Those of a long table's columns that are read, and by which they are made and rows are chosen."""
-    wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where}
+    wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where} | {*ordering_columns(columns, spec)}
     wanted |= {part for theirs in wanted for part in parts_of(theirs, columns)}
     return [name for name in columns if name in wanted]
 
@@ -112,7 +112,9 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         kinds=kinds,
         others=other_columns(table.frame, spec),
     )
-    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True))
+    column = spec.column("scenario")
+    alone = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
+    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True, alone=alone))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return rows

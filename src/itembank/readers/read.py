@@ -100,7 +100,7 @@ def read_matrix(
 ) -> ResponseMatrix:
     """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     with allowing(spec.max_memory):
-        found = find_sources(paths, spec)
+        found = find_sources(paths, spec, (models, items))
     return read_found(found, spec, models=models, items=items, progress=progress)
 
 

@@ -115,7 +115,10 @@ class ReadingSpec:
         Join models that were asked with different prompts, or judged by different judges (column `judge`).
     repeats : {'error', 'count', 'mean', 'last'}
         Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
-        or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
+        or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last. That is
+        of the last file (below a folder run10 comes after run9); within a long table by `epoch` or another column of
+        attempts or times (`run`, `timestamp`), if its numbers or times (ISO 8601) tell all repeats apart; else the
+        last row.
     missing : {'allow', 'forbid'}
         Whether an item may lack the response of a model.
     errors : {'missing', 'wrong', 'bounds'} or None
@@ -248,7 +251,7 @@ def choices_for(task: str, choices: Sequence[str]) -> list[str]:
     return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
 
 
-OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "missing_values": "--missing"}
+OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "missing_values": "--missing", "tasks": "--task"}
 """Options of the command line that are not called as the field of `ReadingSpec` that they set."""
 IN_FILE = ("exclude_tasks", "exclude_files", "skip_unusable", "filter_name", "scenario")
 """Fields without an option."""

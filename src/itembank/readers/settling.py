@@ -12,9 +12,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats, how
 from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import ERROR, NO_ANSWER
-from itembank.responses.labels import come_again, named
+from itembank.responses.labels import come_again, named, numbered
 from itembank.responses.lost_answers import LostAnswers
-from itembank.responses.responses import MOST_TRIALS
+from itembank.responses.responses import DEFAULT_SCENARIO, MOST_TRIALS
 
 ROUNDING = 1e-9
 """How far beyond 0 or 1 a response may be: sums of shares miss the ends by their last digits, and count as the end."""
@@ -161,18 +161,29 @@ def _lost(
     return (n, kind) if n.any() else None
 
 
-def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False) -> list[str]:
-    """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response."""
+Alone = Callable[[str], Mapping[str, Any]]
+"""Choices of a `ReadingSpec` by which one scenario is read without the others."""
+
+
+def row_problems(
+    rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False, alone: Alone | None = None
+) -> list[str]:
+    """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response.
+
+    `alone` is None where a scenario cannot be read without the others.
+    """
     problems, response = [], rows.response
     with np.errstate(invalid="ignore"):
         outside = np.flatnonzero((response < 0.0) | (response > 1.0))
     if outside.size:
         n_models = rows.frame["model_id"][outside].n_unique()
         divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-        given = response[~np.isnan(response)] * max_response
+        given = np.flatnonzero(~np.isnan(response))
+        scenario = _scenarios(rows).gather(given)
+        advice = range_advice(response[given] * max_response, scenario, has_marks=has_marks, alone=alone)
         problems.append(
             f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
-            f"{rows.models.height} models: {rows.describe(outside)}. {range_advice(given, has_marks=has_marks)}"
+            f"{rows.models.height} models: {rows.describe(outside)}. {advice}"
         )
     for unit in rows.costs:
         bad = ((rows.frame[unit] < 0.0) | rows.frame[unit].is_infinite()).arg_true().to_numpy()
@@ -184,24 +195,42 @@ def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bo
     return problems
 
 
+def _scenarios(rows: ResponseRows) -> pl.Series:
+    """Scenario of each row."""
+    if "scenario" not in rows.items.columns:
+        return pl.repeat(DEFAULT_SCENARIO, rows.n_rows, eager=True)
+    names = rows.items["scenario"].cast(pl.String).fill_null(DEFAULT_SCENARIO)
+    return names.gather(numbered(rows.frame["item_id"], rows.items["item_id"]))
+
+
 NINES = {9.0: 5.0, 99.0: 10.0, 999.0: 100.0, 9999.0: 100.0}
 """Numbers that often stand for a missing answer, each with the most that all others are then."""
 
 
-def range_advice(values: FloatArray, *, has_marks: bool) -> str:
+def range_advice(
+    values: FloatArray,
+    scenario: pl.Series | None = None,
+    *,
+    has_marks: bool,
+    only: Mapping[str, Any] | None = None,
+    alone: Alone | None = None,
+) -> str:
     """Say what responses, (n_values,), of which some lie outside [0, 1], may be.
 
-    With `has_marks` some of them may stand for a missing answer.
+    With `has_marks` some of them may stand for a missing answer. What is advised divides no scenario, (n_values,), that
+    lies in [0, 1] already. `only` are choices by which nothing but these responses is read.
     """
     with np.errstate(over="ignore"):
-        kinds = np.unique(np.round(values, 9))
+        values = np.round(values, 9)
+    kinds = np.unique(values)
     if kinds.tolist() in ([-1.0, 1.0], [1.0, 2.0]):
         wrong, right = (f"{one:g}" for one in kinds.tolist())
         return f"If {right} is right and {wrong} is wrong, add: {how(true_value=right)}"
     marks = _marks(kinds) if has_marks else []
+    far, near = ([], []) if scenario is None else _far_and_near(values, scenario, marks)
     rest = kinds[~np.isin(kinds, marks)]
-    scale = _scale(rest)
     if marks:
+        scale = 0.0 if near else _scale(rest)  # what divides some of them is said when the marks are gone
         names = tuple(f"{one:g}" for one in marks)
         choices = {"missing_values": names, **({"max_response": scale} if scale else {})}
         are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
@@ -211,14 +240,39 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
     if low < 0.0 or not np.isfinite(top):
         return "Responses must run from 0, the worst, to 1, the best: rescale them in the file."
     largest = f"The largest is {top:.9g}."
+    if near and scenario is not None:
+        return f"{largest} {_advice_apart(np.unique(values[scenario.is_in(far).to_numpy()]), far, near, alone)}"
+    scale = _scale(rest)
     if not scale:
-        highest = remedy("max_response=...", "--max-response HIGHEST")
+        these = how(**only) if only else ""
+        highest = remedy(f"{these}{', ' * bool(these)}max_response=...", f"{these} --max-response HIGHEST".lstrip())
         return f"{largest} To divide by the highest that a response can be, 100 for percentages, add: {highest}"
-    option = how(max_response=scale)
-    if scale == 100.0:
-        return f"{largest} If these are percentages, add: {option}"
-    lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
-    return f"{largest} If marks end at {scale:g}, add: {option}{lowest}"
+    are = "these are percentages" if scale == 100.0 else f"marks end at {scale:g}"
+    has_lowest = low > 0.0 and scale != 100.0
+    lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if has_lowest else ""
+    return f"{largest} If {are}, add: {how(**(only or {}), max_response=scale)}{lowest}"
+
+
+def _far_and_near(values: FloatArray, scenario: pl.Series, marks: Sequence[float]) -> tuple[list[str], list[str]]:
+    """Scenarios with values beyond 1, and those whose values end between 0 and 1, but for marks."""
+    table = pl.DataFrame({"name": scenario, "value": values}).filter(~pl.col("value").is_in(marks))
+    tops = table.group_by("name", maintain_order=True).agg(pl.col("value").max())
+    is_far, is_near = pl.col("value") > 1.0, pl.col("value").is_between(0.0, 1.0, closed="right")
+    far, near = (tops.filter(one)["name"].to_list() for one in (is_far, is_near))
+    return far, near if far else []
+
+
+def _advice_apart(kinds: FloatArray, far: Sequence[str], near: Sequence[str], alone: Alone | None) -> str:
+    """Say how scenarios are read of which some, whose values are (n_kinds,) in order, are on another scale."""
+    told = f"Only {shown(far)} goes beyond 1, and what divides all would shrink {shown(near)}."
+    scale = _scale(kinds)
+    if not scale:
+        return f"{told} Divide the former in the file, by the highest that they can be."
+    told += " If the former are percentages" if scale == 100.0 else f" If marks of the former end at {scale:g}"
+    if alone is None or len(far) > 1:
+        return f"{told}, divide them by {scale:g} in the file."
+    way = how(**alone(far[0]), max_response=scale)
+    return f"{told}, divide them by {scale:g} in the file, or read each scenario by itself; for {shown(far)} add: {way}"
 
 
 def _marks(kinds: FloatArray) -> list[float]:

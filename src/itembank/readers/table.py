@@ -245,14 +245,14 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     if one is spec or usual.column("model_id") in known:
         return _with_others(rows_of_table(table, spec), path, table, spec)
     if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
-        check_columns(table.source, _columns(path, file_kind(path)), spec)
+        check_columns(table.source, columns_of(path, file_kind(path)), spec)
     warn(f"{path}: no column names a model, so that these are the results of one: {one.model_id!r}.", DataWarning)
     return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
 
 
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
-    columns = [name for name in _columns(path, file_kind(path)) if not spec.drops(name)]
+    columns = [name for name in columns_of(path, file_kind(path)) if not spec.drops(name)]
     usual = with_usual_names(with_joined_names(columns, spec), spec)
     if layout_of(with_joined_names(columns, usual), usual) != "long":
         return rows
@@ -295,7 +295,7 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
     The first part of the file tells. None where a scenario is told.
     """
     kind = file_kind(path)
-    columns = [name for name in _columns(path, kind) if not spec.drops(name)]
+    columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
     usual = with_usual_names(with_joined_names(columns, spec), spec)
     known = with_joined_names(columns, usual)
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
@@ -418,25 +418,58 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    columns = with_joined_names([name for name in _columns(path, kind) if not spec.drops(name)], spec)
-    usual = of_one_model(path, columns, with_usual_names(columns, spec))
+    columns = columns_of(path, kind)
+    if is_long_table(path, columns, spec):
+        return True
+    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
+    usual = with_usual_names(known, spec)
+    if layout_of(known, usual) in {None, "long"} or _is_about(known, usual):
+        return False
     try:
-        if layout_of(columns, usual) == "long":
-            check_columns(str(path), columns, usual)
-            return True
-        layout = layout_of(columns, spec)
-        if layout is None:
+        first = first_rows(path, kind, text=text_columns(usual))
+        if kind == "json" and usual is not spec and first.frame.height == 1:  # settings: {"model": "a", "top_p": 1}
             return False
-        first = first_rows(path, kind, text=text_columns(spec))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            rows_of_wide(replace(first, frame=first.frame.head(1000)), spec)
+            rows_of_table(replace(first, frame=first.frame.head(1000)), spec)
     except DataError:
         return False
     return True
 
 
-def _columns(path: Path, kind: Kind) -> list[str]:
+def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool:
+    """Whether these are the columns of a long table, which may be of one model."""
+    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
+    usual = of_one_model(path, known, with_usual_names(known, spec))
+    if layout_of(known, usual) != "long":
+        return False
+    try:
+        check_columns(str(path), known, usual)
+    except DataError:
+        return False
+    return True
+
+
+ABOUT_THINGS = (
+    *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
+    *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata"),
+    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility"),
+)
+"""What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
+OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+"""The same of summaries of models' results."""
+OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
+"""Beginning of other such names: is_final, n_options."""
+
+
+def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
+    """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
+    others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
+    usual = (*ABOUT_THINGS, *(OF_MODELS if layout_of(columns, spec) == "wide-models" else ()))
+    return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
+
+
+def columns_of(path: Path, kind: Kind) -> list[str]:
     """Names of the columns of a file, or the keys of its first record."""
     if kind == "csv":
         return probable_header(path)

@@ -93,7 +93,7 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         "content_hash",
     ]
     rows = rows_of_runs(KIND, filled, frame, spec, about=about)
-    wrong = row_problems(rows, max_response=spec.max_response)
+    wrong = row_problems(rows, max_response=spec.max_response, alone=lambda task: {"tasks": (task,)})
     if wrong:
         raise DataError(f"{rows.source}: " + " ".join(wrong))
     say_left_out(problems)

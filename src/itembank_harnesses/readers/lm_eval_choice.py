@@ -165,7 +165,7 @@ def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:
             f"metric {name!r} must lie in [0, 1] after division by {spec.max_response:g}, got values from {low:g} to "
             f"{high:g}"
         )
-    advice = range_advice(known, has_marks=False).removesuffix(".")
+    advice = range_advice(known, has_marks=False, only={"tasks": (samples[0].file.task,)}).removesuffix(".")
     return f"metric {name!r} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}".rstrip(". ")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from itembank.errors import DataError, shown
+from itembank.readers.collecting import natural_order
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.refusals import NoTaskLeftError, is_wanted, no_task_left
 from itembank.responses.prompts import TASK_NAME
@@ -74,7 +75,7 @@ def renamed(file: File, names: Mapping[str, str]) -> File:
 
 def oldest_first(files: Sequence[File]) -> list[File]:
     """Sort files by the date of their run."""
-    return sorted(files, key=lambda file: (file.date, str(file.path)))
+    return sorted(files, key=lambda file: (file.date, natural_order(str(file.path))))
 
 
 def wanted(logs: Sequence[File], spec: ReadingSpec) -> list[File]:
