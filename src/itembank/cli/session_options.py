@@ -143,10 +143,9 @@ def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
 
 def note_published(bank: "ib.Bank", spec: "ib.SessionSpec") -> None:
     """Say that a session keeps to the items that a bank was published with."""
-    own = {item for one in bank.own_selections for item in one.item_ids}
-    if own and spec.constraints.excluded is None:
+    if bank.own_selections and spec.constraints.excluded is None:
         note(
-            f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
+            "Only items that the bank was published with are asked. For all others too, give "
             "constraints.excluded, which may be empty, in the file of --session."
         )
 

@@ -113,7 +113,7 @@ def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_
     save_bank(without_responses(bank, selections=[chosen]), tmp_path / "tiny")
     words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
     done = run(*words, tmp_path / "own.jsonl", *FAST)
-    assert "Only the 9 items that the bank was published with are asked." in done.err
+    assert "Only items that the bank was published with are asked." in done.err
     asked = run("session", "ask", tmp_path / "own.jsonl", "-n", 30, "--format", "ids")
     assert set(asked.out.split()) == set(chosen.item_ids)
     none_out = session_file(tmp_path, "constraints.excluded = []")
@@ -129,5 +129,7 @@ def test_it_says_what_is_asked_and_how_good_that_is(run, bank_folder, tmp_path):
     assert "points for models like the 12 past ones. It is in" in said
     said = run.ok(*start, "-o", tmp_path / "2.jsonl", *FAST, "--half-width", 0.05, "--half-width", "law=0.1").err
     assert "The session of m asks up to 60 items until overall is ±5.0 points and law is ±10.0 points. It is in" in said
+    said = run.ok(*start, "-o", tmp_path / "4.jsonl", *FAST, "--max-items", 99).err
+    assert "The session of m asks up to 60 items" in said
     said = run.ok(*start, "-o", tmp_path / "3.jsonl", *FAST, "--threshold", 0.5).err
     assert "asks up to 60 items until the question is settled" in said
