@@ -290,8 +290,43 @@ WRONG = [
         )
         for word, name, head, end, row in (
             ("item", "Average", ",Average", (",0.67", ",.333"), ""),
+            ("item", "Average \u2b06\ufe0f", ",Average \u2b06\ufe0f", (",0.67", ",.333"), ""),
             ("model", "mean", "", ("", ""), "mean,0.5,0,1\n"),
         )
+    ),
+    Wrong(
+        "margins of pandas, of a table with an empty cell",
+        {
+            "r.csv": "model_id,q1,q2,q3,All\na,1,0,,0.5\nb,1,1,0,0.6667\nc,0,,1,0.5\nAll,0.6667,0.5,0.5,0.5714\n",
+        },
+        ("each model must have .*, got 'All'", "each item must have .*, got 'All'.*--drop-column All"),
+    ),
+    Wrong(
+        "right ones and their share",
+        {"r.csv": "model_id,x,y,z,n_correct,accuracy\na,1,0,0,1,0.3333\nb,0,0,0,0,0\nc,1,0,0,1,0.3333\n"},
+        ("got 'n_correct', 'accuracy'",),
+    ),
+    Wrong(
+        "a total of marks",
+        {"r.csv": "model_id,x,y,z,Total\na,1,2,0,3\nb,2,1,1,4\nc,0,0,1,1\n"},
+        ("got 'Total', which holds the means or sums",),
+        options=("--max-response", "4"),
+        spec={"max_response": 4.0},
+    ),
+    Wrong(
+        "a mean over scenarios",
+        {"r.csv": "item_id,scenario,a,b\nx,s,1,0\ny,s,1,1\nz,t,0,1\nMacro avg,,0.5,0.75\n"},
+        ("got 'Macro avg'",),
+    ),
+    *(
+        Wrong(
+            f"what is left out but is nowhere, in a {name} table",
+            {"r.csv": text},
+            ("a column that is left out .* must be in a table that is read, got 'notes'; there are .*mean 'note'",),
+            options=("--drop-column", "note", "--drop-column", "notes"),
+            spec={"drop_columns": ("note", "notes")},
+        )
+        for name, text in (("long", LONG.strip() + ",note\na,x,1,n\n"), ("wide", "model_id,note,x\na,n,1\n"))
     ),
     Wrong(
         "columns of JSON",

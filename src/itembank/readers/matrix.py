@@ -7,11 +7,12 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
+from itembank.numerics.arrays import BoolArray
 from itembank.readers.columns import id_column
 from itembank.readers.pass_powers import wanted_powers, with_powers
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
-from itembank.readers.settling import AGREEMENT, lost_of_cells, scattered, settle_repeats
+from itembank.readers.settling import AGREEMENT, ROUNDING, lost_of_cells, scattered, settle_repeats
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import IdKind, number_of_pair, numbered
@@ -151,27 +152,59 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
     return table.with_columns(pl.col("scenario").fill_null(name))
 
 
-MEANS = ("average", "avg", "mean", "overall", "total", "all")
-"""What spreadsheets call the mean of all columns, or of all rows."""
+MEANS = (
+    r"^(macro|micro|grand|n|num|mean|average|avg|overall|total)?"
+    r"(average|avg|mean|overall|total|sum|all|acc|accuracy|score|correct)$"
+)
+"""What the mean, or sum, of all columns or rows is called, without case and all that is no letter or digit."""
 
 
 def refuse_means(matrix: ResponseMatrix, source: str) -> None:
-    """Raise `DataError` where an item, or a model, is called a mean and holds that of all others."""
+    """Raise `DataError` where items, or models, are called means or sums and mostly hold those of the others."""
+    problems = []
     for axis, key in enumerate(("model_id", "item_id")):
         ids = (matrix.models, matrix.items)[axis][key]
-        for place in ids.str.strip_chars().str.to_lowercase().is_in(MEANS).arg_true().to_list():
-            others, own = np.delete(matrix.responses, place, axis), matrix.responses.take(place, axis)
-            n_known = np.count_nonzero(~np.isnan(others), axis=axis)
-            mean = np.divide(np.nansum(others, axis=axis), n_known, out=np.full(own.shape, np.nan), where=n_known > 1)
-            is_known = ~np.isnan(own) & ~np.isnan(mean)
-            own, mean = own[is_known], mean[is_known]
-            # where everything is right, or wrong, a question may be called so
-            if np.any(np.abs(mean - 0.5) < 0.49) and np.all(np.abs(own - mean) <= AGREEMENT):
-                word, name = key.removesuffix("_id"), ids[place]
-                raise DataError(
-                    f"{source}: each {word} must have responses of its own, got {name!r}, which holds the means of "
-                    f"all others. Delete it; a column is left out by {how(drop_columns=(name,))}"
-                )
+        called = ids.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.contains(MEANS).to_numpy()
+        names = [ids[place] for place in _places_of_means(matrix, called, axis)] if called.any() else []
+        if names:
+            problems.append(
+                f"each {key.removesuffix('_id')} must have responses of its own, got {shown(names)}, which holds the "
+                f"means or sums of all others. Delete it; if it is a column, add: {how(drop_columns=tuple(names))}"
+            )
+    if problems:
+        raise DataError(f"{source}: " + "\n".join(problems))
+
+
+def _places_of_means(matrix: ResponseMatrix, called: BoolArray, axis: int) -> list[int]:
+    """Return which models (axis 0) or items (axis 1) that are called means mostly hold means or sums of all others.
+
+    Not each response need be one: rounding, an empty cell, and the corner of a table with both a row and a column of
+    means part some. Where everything is right, or wrong, a question may be called so.
+    """
+    scenario = matrix.items["scenario"].to_numpy() if axis else np.full(called.shape, "")
+    groups = [~called, *(~called & (scenario == name) for name in np.unique(scenario[~called]))]
+    known = [np.compress(group, matrix.responses, axis) for group in groups]
+    n_known = np.stack([np.count_nonzero(~np.isnan(one), axis=axis) for one in known])
+    total = np.stack([np.nansum(one, axis=axis) for one in known])
+    n_right = np.count_nonzero(known[0] > 0.0, axis=axis)
+    means = np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0)
+    n_scenarios = np.count_nonzero(n_known[1:], axis=0)
+    of_scenarios = np.nansum(means[1:], axis=0) / np.maximum(n_scenarios, 1)
+    found = []
+    for place in np.flatnonzero(called).tolist():
+        own = matrix.responses.take(place, axis)
+        is_known = ~np.isnan(own) & (n_known[0] > 1)
+        of_all = total[0] / max(np.count_nonzero(~called), 1)  # empty cells counted as wrong
+        for one, is_sum in ((means[0], False), (of_scenarios, False), (of_all, False), (total[0], True)):
+            tells = is_known & ((one > 0.0) if is_sum else (np.abs(one - 0.5) < 0.49))
+            agrees = is_known & (np.abs(own - one) <= AGREEMENT + ROUNDING)
+            n, n_alike = (np.array([one[is_known].sum(), one[tells].sum()]) for one in (np.ones_like(agrees), agrees))
+            # sums of one right answer each may be chance
+            is_chance = is_sum and not (agrees & (n_right > 1)).any() and ((n_alike < n).any() or n_alike[1] < 2)
+            if n_alike[1] and (2 * n_alike > n).all() and not is_chance:
+                found.append(place)
+                break
+    return found
 
 
 def warn_of_lost(matrix: ResponseMatrix) -> None:
