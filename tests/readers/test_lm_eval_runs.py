@@ -45,6 +45,12 @@ def test_a_part_of_a_task_is_flagged(tmp_path):
     assert matrix.models.select("is_partial", "n_items_run", "n_items_full").rows() == [(True, 2, 100), (False, 2, 2)]
 
 
+def test_a_folder_of_samples_without_a_task_says_so(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"model": "a", "doc_id": 1, "acc": 1.0, "resps": []}\n')
+    with pytest.raises(DataError, match="the name of a samples file must name the task"):
+        read_responses(tmp_path)
+
+
 def test_pieces_of_one_run_are_joined(tmp_path):
     write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0)]}, sizes={"arc": 2})
     write_run(tmp_path, "org/a", {"arc": [sample(1, acc=0.0)]}, sizes={"arc": 2}, date=LATER)

@@ -48,6 +48,7 @@ def frame(**columns):
         (True, "error"),
         ("", "answer"),
         ("None", "answer"),
+        ("No error", "answer"),
         ("{}", "answer"),
         (False, "answer"),
         (0, "answer"),

@@ -392,7 +392,8 @@ def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool)
     if keep_nameless:
         is_copy &= pl.col("attempt").is_not_null() if "attempt" in repeated.columns else pl.lit(value=False)
     kept = repeated.filter(~is_copy)
-    tell_of_copies(source, repeated.height - kept.height, are_counted=can_be_counted(repeated["response"].to_numpy()))
+    are_counted = can_be_counted(repeated["response"].to_numpy())
+    tell_of_copies(source, repeated.height - kept.height, are_counted=are_counted, are_pooled=keep_nameless)
     return kept
 
 
@@ -403,12 +404,14 @@ def _advice(again: pl.DataFrame) -> str:
     return f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
 
 
-def tell_of_copies(source: str, n_copies: int, *, are_counted: bool) -> None:
-    """Warn of rows that are copies of others, where there are any."""
+def tell_of_copies(source: str, n_copies: int, *, are_counted: bool, are_pooled: bool) -> None:
+    """Warn of rows that are copies of others, where there are any; where attempts are pooled, they have one name."""
     if n_copies:
+        add = f"add: {how(repeats='count' if are_counted else 'mean')}"
         message = (
-            f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            f"they count once. If they are repeated attempts, add: {how(repeats='count' if are_counted else 'mean')}"
+            f"{source}: {n_copies} rows repeat an earlier row of the same model and item{' and seed' * are_pooled} "
+            f"with the same response; they count once. If they are repeated attempts, "
+            f"{'give each a seed of its own.' if are_pooled else add}"
         )
         warn(message, DataWarning)
 
