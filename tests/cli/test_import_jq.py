@@ -1,6 +1,7 @@
 """The commands of the page on data, as they are printed there, on files of our own in the layout of each tool."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -292,6 +293,29 @@ EVENTS = (
        for k in range(3) for kind, data in (("sampling", {"sampled": ["a"]}), ("match", {"correct": k != 1}))]
     + [{"final_report": {"accuracy": 0.7}}]
 )  # fmt: skip
+
+
+ROWS = [{"index": "a", "x": 1, "y": 0}, {"index": "b", "x": 1, "y": 1}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"x": {"a": 1, "b": 1}, "y": {"a": 0, "b": 1}},
+        {"schema": {"fields": []}, "data": ROWS},
+        {
+            "schema": {"fields": []},
+            "data": [{"model": one["index"], "item": k, "score": one[k]} for one in ROWS for k in "xy"],
+        },
+    ],
+)
+def test_tables_of_pandas_are_told_a_program_that_reads_them(folder, run, content):
+    """The program for a table of columns was `select(? != null)`."""
+    Path("r.json").write_text(json.dumps(content))
+    said = run("import", "r.json", "-o", "responses.parquet").err
+    run.ok(*shlex.split(re.search("itembank (import .* -o responses.parquet)", said)[1]))
+    matrix = read_responses("responses.parquet")
+    assert (matrix.model_ids, matrix.item_ids, matrix.responses.tolist()) == (["a", "b"], ["x", "y"], [[1, 0], [1, 1]])
 
 
 @pytest.mark.parametrize("more", [(), ("--column", "response=data.correct")])

@@ -1,8 +1,6 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
-import json
 import os
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,7 +38,7 @@ from itembank.readers.sources import (
     source_of_record,
     sources,
 )
-from itembank.readers.table import columns_of, holds_responses, is_long_table
+from itembank.readers.table import columns_of, holds_responses, is_long_table, row_program, rows_within
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
 
@@ -261,8 +259,7 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         how = remedy(python, f"itembank import {shlex.quote(str(table))} {ours} -o responses.parquet")
         lines.append(f"To read a table whose columns have other names: {how}")
     if record is not None:
-        rows, keys = _rows_inside(record)
-        program = f"{rows}{{model_id: $stem, item_id: ..., response: ...}}"
+        program, keys = _rows_inside(record)
         python = f"read_responses({str(record)!r}, spec=ReadingSpec(jq={program!r}))"
         command = f"itembank import {shlex.quote(str(record))} --jq {shlex.quote(program)} -o responses.parquet"
         known = f" (a row has {shown(keys, 12)})" if keys else ""
@@ -271,19 +268,14 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
 
 
 def _rows_inside(path: Path) -> tuple[str, list[str]]:
-    """Beginning of a program of jq that goes to the list of objects in a file, if there is one; and a row's keys."""
+    """Program of jq that makes rows of a file, as far as its keys tell, and the keys of its first row."""
     try:
         value: Any = next((block[0] for block in read_values(path) if block), None)
     except (DataError, OSError):
-        return "", []
-    inside = value if isinstance(value, dict) else {"": value}
-    lists = ((key, one) for key, one in inside.items() if isinstance(one, list) and one and isinstance(one[0], dict))
-    name, row = next(((key, one[0]) for key, one in lists), (None, value))
-    keys = list(row) if isinstance(row, dict) else []
-    if name is None:
-        return "", keys
-    at = f".{name}" if re.fullmatch(r"[A-Za-z_]\w*|", name, re.ASCII) else f".[{json.dumps(name)}]"
-    return f"{at}[] | ", keys
+        value = None
+    before, rows = rows_within(value)
+    rows = rows or ([value] if isinstance(value, dict) else [])
+    return before + row_program(rows or [{"": ""}]), [*rows[0]] if rows else []
 
 
 def _table_suffix(path: Path) -> str:
