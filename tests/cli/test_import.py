@@ -239,6 +239,12 @@ def test_models_under_two_names_are_joined_by_a_table_of_the_file(run, files, tm
     np.testing.assert_array_equal(joined.responses[0, 4:], read_responses(files[1]).responses[0])
 
 
+def test_a_renamed_model_that_is_nowhere_is_refused(files):
+    for paths in (files, files[0]):
+        with pytest.raises(DataError, match=r"renamed \(model_names\) must be in a table .*got 'gpt4o'.*mean 'gpt-4o'"):
+            read_responses(paths, spec=ReadingSpec(model_names={"gpt4o": "x"}))
+
+
 def test_names_that_would_mix_two_models_of_a_file_are_refused(files):
     spec = ReadingSpec(model_names={"GPT-4O": "x", "Claude-3-Opus": "x"})
     with pytest.raises(DataError, match="models of one file must keep different names, but 'GPT-4O'"):
@@ -270,6 +276,7 @@ def test_columns_that_are_not_read_and_may_be_scenarios_are_named(run, tmp_path,
     "make",
     [
         {"answer": lambda k: "ABCD"[k % 4]},
+        {"target": lambda k: ("left", "right")[k % 2]},
         {"difficulty": lambda k: k % 3},
         {"text": lambda k: f"question {k}"},
         {"category": lambda _k: "math"},

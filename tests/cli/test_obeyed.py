@@ -405,6 +405,18 @@ CASES = (
         in_place_of={"response=...": "response=verdict"},
     ),
     Case(
+        "answers of 0 and 1 beside verdicts",
+        "model,question_id,response,label,is_correct\na,1,1,1,1\na,2,1,0,0\na,3,0,0,1\nb,1,0,1,0\nb,2,0,0,1\nb,3,1,0,0\n",
+        "--column response=is_correct",
+        {"a": [1, 0, 1], "b": [0, 1, 0]},
+    ),
+    Case(
+        "a mean of all others",
+        "model_id,x,y,z,Average\na,1,0,1,0.667\nb,0,0,1,0.333\n",
+        "--drop-column Average",
+        {"a": [1, 0, 1], "b": [0, 0, 1]},
+    ),
+    Case(
         "who won, of which one word alone is known",
         "model_id,item_id,response,points\na,x,model_a,1\na,y,model_b,0\na,z,tie,0.5\n",
         "--column response=...",

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
-from itembank.readers.read import read_responses
+from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -196,6 +196,112 @@ def test_a_column_without_a_name_is_refused_like_any_other(tmp_path):
         read_responses(tmp_path / "r.csv")
 
 
+ONE_MODEL = ("item_id,correct", "question,passed", "Question ID, Score", "item_id, response", "id_of,item_id,n,resp")
+
+
+@pytest.mark.filterwarnings("ignore:.*read the column")
+@pytest.mark.parametrize("header", ONE_MODEL)
+def test_a_table_of_items_and_one_usual_response_is_of_one_model(tmp_path, header):
+    """They were a model called 'correct', which joined that of another file."""
+    for name, first in (("gpt4", 1), ("claude", 4)):
+        rows = [(*["z"] * (header.count(",") - 1), first + k, k % 2) for k in range(3)]
+        if header.startswith("id_of"):
+            rows = [("z", first + k, "n", k % 2) for k in range(3)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+    for paths in ([tmp_path / "gpt4.csv", tmp_path / "claude.csv"], tmp_path):
+        with pytest.warns(DataWarning, match="no column names a model"):
+            matrix = read_responses(paths)
+        found = dict(zip(matrix.model_ids, np.nansum(matrix.responses, axis=1).tolist(), strict=True))
+        assert (found, matrix.n_items, matrix.observed.sum()) == ({"gpt4": 1.0, "claude": 1.0}, 6, 6)
+
+
+@pytest.mark.filterwarnings("ignore:.*read the column")
+def test_a_scenario_beside_items_and_responses_is_no_model(tmp_path):
+    """It was advised to take the scenario, or the error, for the model."""
+    with pytest.warns(DataWarning, match="results of one: 'r'"):
+        matrix = read(tmp_path, "question_id,scenario,score,error\n1,s,1,\n2,t,0,\n")
+    assert matrix.items["scenario"].to_list() == ["s", "t"]
+    table = pl.DataFrame({"question": [1], "scenario": ["s"], "score": [1], "error": [None]})
+    with pytest.raises(DataError, match="all are of one model, add: --model-id NAME"), command_line_words():
+        responses_from_frame(table)
+
+
+ONES, OTHERS = "item_id,correct\n1,1\n2,0\n", "item_id,correct\n3,1\n4,1\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "models"),
+    [
+        ({"gpt4/results.csv": ONES, "claude/results.csv": OTHERS}, {"gpt4": 2, "claude": 2}),
+        ({"gpt4/1/results.csv": ONES, "claude/1/results.csv": ONES}, {"gpt4": 2, "claude": 2}),
+        ({f"{task}/{m}.csv": text for task, text in (("x", ONES), ("y", OTHERS)) for m in "ab"}, {"a": 4, "b": 4}),
+        ({f"{m}/{task}.csv": text for task, text in (("x", ONES), ("y", OTHERS)) for m in "ab"}, {"a": 4, "b": 4}),
+        ({f"{m}/{task}.csv": ONES for task in "xy" for m in "ab"}, {}),
+        ({"a/r.csv": ONES, "a/r.jsonl": '{"item_id": 1, "response": 0}'}, {}),
+    ],
+)
+def test_files_of_one_name_are_of_several_models_if_their_folders_tell_them_apart(tmp_path, files, models):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    paths = [tmp_path / name for name in files]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        if not models:
+            with pytest.raises(DataError, match="must differ in the name of the file, or of its folder"):
+                read_responses(paths)
+            return
+        matrix = read_responses(paths)
+    assert dict(zip(matrix.model_ids, matrix.observed.sum(axis=1).tolist(), strict=True)) == models
+
+
+def test_blanks_around_names_of_columns_do_not_count(tmp_path):
+    for text in ("model_id, item_id, scenario , response\na,007,s,1\n", "item_id, scenario,a,b\n007,s,1,0\n"):
+        matrix = read(tmp_path, text)
+        assert (matrix.item_ids, matrix.items["scenario"].to_list()) == (["007"], ["s"])
+    (tmp_path / "items.csv").write_text(" item_id, scenario\n007,t\n")
+    with pytest.warns(DataWarning, match="scenario of 1 items differs"):
+        assert read_responses(tmp_path / "r.csv", items=tmp_path / "items.csv").item_ids == ["007"]
+
+
+VERDICTS = "model,question_id,response,label,is_correct\n"
+ANSWERS = VERDICTS + "a,1,1,1,1\na,2,1,0,0\na,3,0,0,1\nb,1,0,1,0\nb,2,0,0,1\nb,3,1,0,0\n"
+
+
+@pytest.mark.filterwarnings("ignore:.*read the column")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("words", [False, True])
+def test_an_answer_is_not_taken_for_a_verdict_that_is_beside_it(tmp_path, ending, words):
+    """Answers of 0 and 1, or true and false, were scored in place of the verdicts."""
+    frame = pl.read_csv(ANSWERS.encode())
+    frame = frame.with_columns(pl.col("is_correct", "response").cast(pl.Boolean)) if words else frame
+    path = tmp_path / f"r.{ending}"
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
+    with pytest.raises(DataError, match=r"'response' must agree with 'is_correct' .* for 'a' item '2'\."):
+        read_responses(path)
+    assert read_responses(path, spec=ReadingSpec(columns={"response": "is_correct"})).responses.sum() == 3
+    assert read_responses(path, spec=ReadingSpec(columns={"response": "response"})).responses.tolist()[0] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "rows", ["a,x,1,1\na,y,0,0\n", "a,x,0.9,True\na,y,0.6,False\n", "a,x,1,B\na,y,0,A\n", "a,x,1,\na,y,0,0\n"]
+)
+def test_a_verdict_that_agrees_is_no_news(tmp_path, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(tmp_path, f"model_id,item_id,response,correct\n{rows}").n_items == 2
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_rows_and_columns_of_a_wide_table_are_chosen(tmp_path, folder):
+    """Rows that were not asked for counted, and what they were chosen by was an item."""
+    text = "model_id,run,note,q1,q2\na,first,n,1,0\na,second,n,0,1\nb,first,n,1,1\nb,second,n,0,0\n"
+    (tmp_path / "r.csv").write_text(text)
+    spec = ReadingSpec(where={"run": "first"}, drop_columns=("note",))
+    matrix = read_responses(tmp_path if folder else tmp_path / "r.csv", spec=spec)
+    assert (matrix.item_ids, matrix.responses.tolist()) == (["q1", "q2"], [[1, 0], [1, 1]])
+
+
 @pytest.mark.parametrize("ending", [".csv", ".jsonl.gz"])
 def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
     """Names cut at their first dot made one model of these two."""
@@ -205,7 +311,7 @@ def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
             frame.write_csv(tmp_path / f"{name}.csv")
         else:
             (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
-    with pytest.warns(DataWarning, match="the results of one: 'Qwen2.5-7"):
+    with pytest.warns(DataWarning, match="the results of one in each file: 'Qwen2.5-72B', 'Qwen2.5-7B'"):
         matrix = read_responses(sorted(tmp_path.iterdir()))
     assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
 
@@ -344,6 +450,14 @@ def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
 def test_sums_that_miss_the_ends_by_their_last_digits_are_at_the_ends(tmp_path, layout):
     (tmp_path / "t.csv").write_text(layout.format(sum([0.1] * 3) / 0.3 + 2e-16, -1e-17))
     assert read_responses(tmp_path / "t.csv").responses.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["model_id,x,y,all\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n", "item_id,a,b,c\nall,1,0,1\nx,1,1,0\ny,0,0,1\n"],
+)
+def test_a_question_called_all_that_is_no_mean_is_read(tmp_path, text):
+    assert "all" in read(tmp_path, text).item_ids
 
 
 def test_a_question_may_be_called_like_a_mean(tmp_path):

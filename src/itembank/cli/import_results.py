@@ -89,7 +89,7 @@ _READING: Choices = {
             "Tables: leave out this column: 'note_*'. Repeatable.", "--drop-column", metavar="PATTERN"
         ),
         "where": option(
-            "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
+            "Tables: read only rows with this value: judge=gpt-4o. Repeatable.",
             metavar="COLUMN=VALUE",
             multiple=True,
         ),

@@ -70,11 +70,11 @@ def chosen_rows(table: Table, spec: ReadingSpec) -> Table:
 
     If of repeated rows the last counts, those of a model and item are in the order of their attempts, or times.
     """
-    chosen = _unfolded(_of_metric(_where(table, spec), spec), spec)
+    chosen = _unfolded(_of_metric(chosen_where(table, spec), spec), spec)
     return _in_order(chosen, spec) if spec.repeats == "last" else chosen
 
 
-def _where(table: Table, spec: ReadingSpec) -> Table:
+def chosen_where(table: Table, spec: ReadingSpec) -> Table:
     """Keep the rows that have all values of `spec.where`."""
     frame = table.frame
     option = remedy("where", "--where")

@@ -1,6 +1,7 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager

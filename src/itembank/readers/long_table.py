@@ -1,5 +1,6 @@
 """Long tables: one row a response."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
@@ -43,7 +44,56 @@ def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Those of a long table's columns that are read, and by which they are made and rows are chosen."""
     wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where} | {*ordering_columns(columns, spec)}
     wanted |= {part for theirs in wanted for part in parts_of(theirs, columns)}
-    return [name for name in columns if name in wanted]
+    verdict = verdict_column(columns, spec)
+    return [name for name in columns if name in wanted or name == verdict]
+
+
+VERDICTS = ("correct", "iscorrect", "passed")
+"""What others call a column that says whether an answer was right, without case, blanks and underscores."""
+
+
+def verdict_column(columns: Sequence[str], spec: ReadingSpec) -> str | None:
+    """Return the one column that says whether an answer was right, beside one called `response` that nobody chose."""
+    if "response" in spec.columns or spec.response_column != "response" or "response" not in columns:
+        return None
+    found = [name for name in columns if is_called(name, VERDICTS) and name not in spec.columns.values()]
+    return found[0] if len(found) == 1 else None
+
+
+def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntArray], list[str]]) -> None:
+    """Raise `DataError` where a column `response` contradicts the verdict beside it, as a model's own answer does.
+
+    A score agrees with its verdict if all that is right has more than all that is wrong.
+    """
+    column = verdict_column(table.frame.columns, spec)
+    if column is None or any(table.frame.schema[name].is_nested() for name in ("response", column)):
+        return
+    rows = (
+        table.frame.select("response", column)
+        .with_row_index("\0")
+        .unique(["response", column], keep="first", maintain_order=True)
+    )
+    with warnings.catch_warnings():  # what words were read as is said of the column that is taken
+        warnings.simplefilter("ignore", DataWarning)
+        verdict = response_numbers(rows[[column]], replace(spec, true_value=None, max_response=1.0), table.source)
+        found = response_numbers(rows[["response"]], spec, table.source)
+    right, wrong, none = (verdict.values[:, 0] == 1.0, verdict.values[:, 0] == 0.0, np.isnan(verdict.values[:, 0]))
+    if verdict.bad or not (right | wrong | none).all():
+        return
+    score = found.values[:, 0] / spec.max_response
+    lowest = np.nanmin([*score[right], np.nanmax([1.0, *score])])
+    highest = np.nanmax([*score[wrong], 0.0])
+    differs = (highest >= lowest) & ((right & (score <= highest)) | (wrong & (score >= lowest)))
+    if not (differs.any() or found.bad):
+        return
+    index, *values = rows.row(int(np.argmax(np.where(differs, 1.0 + np.abs(score - verdict.values[:, 0]), 0.0))))
+    one, other = (f"{value:g}" if isinstance(value, float) else quoted(value) for value in values)
+    ways = [how(columns={"response": one}) for one in (column, "response")]
+    raise DataError(
+        f"{table.source}: 'response' must agree with {column!r} beside it, got {one} and {other} for "
+        f"{pairs(np.array([index]))[0]}. If {column!r} says which answers are right, add: {ways[0]}; if 'response' "
+        f"does, add: {ways[1]}"
+    )
 
 
 def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> None:
@@ -64,9 +114,10 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         )
 
 
-def types_of_columns(spec: ReadingSpec) -> dict[str, Type]:
+def types_of_columns(columns: Sequence[str], spec: ReadingSpec) -> dict[str, Type]:
     """Say how columns of a long table, as the file calls them, are read; numbers as text where marks are asked for."""
     names = {spec.column(name): NAME for name in NAMES if name != "error"}  # messages come once each
+    names |= {verdict: NAME} if (verdict := verdict_column(columns, spec)) else {}
     if spec.true_value is not None or spec.missing_values:
         return names
     return {spec.column(name): NUMBER for name in _NUMBER_COLUMNS if spec.column(name) not in spec.where} | names
@@ -80,7 +131,7 @@ def text_columns(spec: ReadingSpec) -> list[str]:
 def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a long table; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
-    table = chosen_rows(table, spec)
+    columns, table = table.frame.columns, chosen_rows(table, spec)
     problems: list[str] = []
     ids, kinds = {}, {}
     for name in ("model_id", "item_id"):
@@ -93,6 +144,8 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         raise DataError(f"{table.source}: " + " ".join(problems))
     frame = pl.DataFrame(ids)
     pairs = partial(named, frame)
+    if columns == table.frame.columns:  # a list of attempts has another verdict than each of them
+        _refuse_contradiction(table, spec, pairs)
     read = {name: _numbers(table, spec, name, pairs, problems) for name in _NUMBER_COLUMNS}
     values = {name: None if found is None else found.values[:, 0] for name, found in read.items()}
     words = None if read["response"] is None else read["response"].errors

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -27,9 +27,16 @@ from itembank.readers.matrix import (
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
-from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models, with_highest
+from itembank.readers.rows import (
+    ResponseRows,
+    join_rows,
+    joined_source,
+    rename_model,
+    rename_models,
+    with_highest,
+)
 from itembank.readers.sources import TABLES, no_readers, source_called
-from itembank.readers.table import rows_of_table, table_rows
+from itembank.readers.table import named_by_files, rows_of_table, table_rows
 from itembank.responses.labels import IdKind
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
@@ -188,11 +195,12 @@ def read_rows(
     `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
     """
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
+    seen = _Seen()
     unwanted: list[NoTaskLeftError] = []
     parts: list[ResponseRows] = []
     for source_format, own in found.paths.items():
         try:
-            parts.append(_read_source(source_format, own, spec, item_ids, progress))
+            parts.append(_read_source(source_format, own, spec, seen, item_ids=item_ids, progress=progress))
         except NoTaskLeftError as error:
             unwanted.append(error)
         except UNUSABLE as error:
@@ -212,13 +220,48 @@ def read_rows(
             f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
             f"{did_you_mean(absent, known)}"
         )
+    seen.check(spec)
     return parts
+
+
+@dataclass
+class _Seen:
+    """What tables and response files have that choices may name."""
+
+    sources: list[str] = field(default_factory=list)
+    columns: set[str] = field(default_factory=set)
+    models: dict[str, None] = field(default_factory=dict)
+
+    def renamed(self, part: ResponseRows, spec: ReadingSpec) -> ResponseRows:
+        """Note what a part has, and call its models as was asked for."""
+        self.sources.append(part.source)
+        self.columns.update(part.columns)
+        self.models.update(dict.fromkeys(part.models["model_id"]))
+        return rename_models(part, spec.model_names) if spec.model_names else part
+
+    def check(self, spec: ReadingSpec) -> None:
+        """Raise `DataError` where a choice names a column, or a model, that nothing has which was read."""
+        each = [replace(spec, drop_columns=(one,)) for one in spec.drop_columns]
+        unused = [one.drop_columns[0] for one in each if not any(map(one.drops, self.columns))]
+        absent = [one for one in spec.model_names if one not in self.models]
+        for what, names, known in (
+            (f"column that is left out ({remedy('drop_columns', '--drop-column')})", unused, sorted(self.columns)),
+            ("model that is renamed (model_names)", absent, [*self.models]),
+        ):
+            if names:
+                where = f"{joined_source(self.sources)}: " if self.sources else ""
+                raise DataError(
+                    f"{where}a {what} must be in a table that is read, got {shown(names)}; there are "
+                    f"{shown(known, 12) or 'none'}.{did_you_mean(names, known)}"
+                )
 
 
 def _read_source(
     source_format: Format,
     paths: Sequence[Path],
     spec: ReadingSpec,
+    seen: _Seen,
+    *,
     item_ids: Sequence[str] | None,
     progress: ProgressCallback,
 ) -> ResponseRows:
@@ -244,6 +287,8 @@ def _read_source(
             if told := no_readers():
                 raise DataError(f"{error}{told}") from error
             raise
+        parts = named_by_files(parts)
+    parts = [seen.renamed(part, spec) for part in parts]
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
@@ -256,10 +301,9 @@ def _read_source(
 
 
 def _named(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
-    """Give models the names, and lost answers the meaning, that were asked for."""
+    """Give the one model the name, and lost answers the meaning, that were asked for."""
     rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
-    rows = rows if spec.errors is None else replace(rows, errors=spec.errors)
-    return rename_models(rows, spec.model_names) if spec.model_names else rows
+    return rows if spec.errors is None else replace(rows, errors=spec.errors)
 
 
 def source_kinds(found: Found) -> set[str]:
@@ -317,8 +361,11 @@ def responses_from_frame(
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
+        seen = _Seen()
         rows = with_highest(rows_of_table(Table(NAME, frame), spec.of_trials()), spec.max_response)
-        return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
+        rows = seen.renamed(_named(rows, spec), spec)
+        seen.check(spec)
+        return [rows]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)
     warn_of_lost(matrix)

@@ -65,7 +65,7 @@ class ReadingSpec:
     drop_columns : tuple of str
         Tables: columns that are not there, as names or patterns (``note_*``).
     where : mapping of a column to a value
-        Long tables: only rows with these values, as text, are read: ``{"judge": "gpt-4o"}``.
+        Tables: only rows with these values, as text, are read: ``{"judge": "gpt-4o"}``.
     missing_values : tuple of str
         Values of a response that is missing (case does not matter), beside an empty one, ``NA``, ``null`` and the like.
     true_value : str or None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,10 @@ class ResponseRows:
         What the source says lost answers count as; the responses here never count them.
     others : OtherColumns or None
         None where the source tells nothing else.
+    columns : tuple of str
+        All columns of a source that is one table, read or not.
+    file : path or None
+        The file whose name the one model has, where no column names it.
     """
 
     source: str
@@ -83,6 +88,8 @@ class ResponseRows:
     kinds: Mapping[str, IdKind | None] = field(default_factory=dict)
     errors: Errors | None = None
     others: OtherColumns | None = None
+    columns: tuple[str, ...] = ()
+    file: Path | None = None
 
     @property
     def n_rows(self) -> int:

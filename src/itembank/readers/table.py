@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -16,7 +17,14 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of, with_joined, with_joined_names
+from itembank.readers.chosen_rows import (
+    chosen_rows,
+    chosen_where,
+    is_row_number,
+    parts_of,
+    with_joined,
+    with_joined_names,
+)
 from itembank.readers.columns import (
     ResponseNumbers,
     as_text,
@@ -28,6 +36,7 @@ from itembank.readers.columns import (
 )
 from itembank.readers.json_files import each_record, first_record
 from itembank.readers.long_table import (
+    VERDICTS,
     as_texts,
     check_columns,
     other_names,
@@ -37,8 +46,8 @@ from itembank.readers.long_table import (
     types_of_columns,
     wanted_columns,
 )
-from itembank.readers.reading_specs import Format, ReadingSpec, how
-from itembank.readers.rows import OtherColumns, ResponseRows, rename_model
+from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how, how_to_name_model
+from itembank.readers.rows import OtherColumns, ResponseRows, joined_source, rename_model
 from itembank.readers.settling import row_problems, shares_of
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
@@ -204,6 +213,11 @@ JUDGED = {
     "error": ("error",),
 }
 """The same of columns that a long table need not have."""
+ANSWERS = (
+    *("answer", "target", "label", "gold", "reference", "expected", "groundtruth", "goldanswer", "correctanswer"),
+    *("prediction", "predicted", "pred", "output", "choice", "modelanswer", "extractedanswer"),
+)
+"""What others call an answer, given or right, which groups no items into scenarios; as above."""
 PERSONS = ("id", "item", "resp")
 """Columns of the Item Response Warehouse, where `id` is a person."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
@@ -221,11 +235,13 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
 
 
 def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
+    seen: dict[str, None] = {}  # all columns, of which JSON may have further ones in each block
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
+        seen.update(dict.fromkeys(columns))
         kept = [name for name in columns if not spec.drops(name)]
         known = with_joined_names(kept, spec)
-        usual = of_one_model(path, known, with_usual_names(known, spec))
+        usual = with_usual_names(known, of_one_model(path, known, spec))
         if layout_of(known, usual) != "long":
             return kept
         check_columns(str(path), known, usual)
@@ -233,21 +249,70 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
 
     def types(columns: Sequence[str]) -> Mapping[str, Type]:
         known = with_joined_names(columns, spec)
-        usual = of_one_model(path, known, with_usual_names(known, spec))
-        return types_of_columns(usual) if layout_of(known, usual) == "long" else {}
+        usual = with_usual_names(known, of_one_model(path, known, spec))
+        return types_of_columns(known, usual) if layout_of(known, usual) == "long" else {}
 
     table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
-    usual = with_usual_names(table.frame.columns, spec)
-    if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
-        table = read_table_file(path, keep=keep, text=text_columns(usual))
     known = with_joined_names(table.frame.columns, spec)
     one = of_one_model(path, known, spec)
-    if one is spec or usual.column("model_id") in known:
-        return _with_others(rows_of_table(table, spec), path, table, spec)
-    if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
-        check_columns(table.source, columns_of(path, file_kind(path)), spec)
-    warn(f"{path}: no column names a model, so that these are the results of one: {one.model_id!r}.", DataWarning)
-    return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
+    usual = with_usual_names(known, one)
+    if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
+        table = read_table_file(path, keep=keep, text=text_columns(usual))
+    if one is spec:
+        return replace(_with_others(rows_of_table(table, spec), path, table, spec), columns=tuple(seen))
+    # then it has more models, in a column by another name
+    if with_joined(table, usual).frame[usual.column("item_id")].is_duplicated().any():
+        check_columns(table.source, columns_of(path, file_kind(path)), replace(usual, model_id=None))
+    rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
+    return replace(rows, columns=tuple(seen), file=path)
+
+
+def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:
+    """Call models that no column names as their files; as their folders, where files of several have one name.
+
+    Files of one name may be of one model, too. Folders go before where they tell all such files apart; else whichever
+    leaves no model with two answers to an item. `DataError` where neither does.
+    """
+    own = {part.file: part for part in parts if part.file is not None}
+    if not own:
+        return [*parts]
+    stems = {file: name_without_ending(file) for file in own}
+    n_alike = Counter(stems.values())
+    alike = [file for file, name in stems.items() if n_alike[name] > 1]
+    folders = _folders(alike)
+    tells_all = len({*folders.values()}) == len(alike)
+    names = next(
+        (one for one in ((folders,) if tells_all else ({}, folders)) if _is_apart(alike, stems | one, own)), None
+    )
+    if names is None:
+        raise DataError(
+            f"tables of one model that no column names must differ in the name of the file, or of its folder, got "
+            f"{len(alike)} that do not: {shown(alike)}. Rename them, or add a column model_id; if all are of one "
+            f"model, add: {how_to_name_model()}"
+        )
+    stems |= names
+    told = shown([*dict.fromkeys(stems.values())])
+    by_folder = f" Files of one name are called as their folders; if all are of one, add: {how_to_name_model()}"
+    one = "one" if len(own) == 1 else "one in each file"
+    warn(
+        f"{joined_source([*own])}: no column names a model, so that these are the results of {one}: {told}."
+        f"{by_folder * bool(names)}",
+        DataWarning,
+    )
+    return [part if part.file is None else rename_model(part, stems[part.file]) for part in parts]
+
+
+def _folders(files: Sequence[Path]) -> dict[Path, str]:
+    """Return the names of the nearest folders of files that tell most of them apart; none where they tell nothing."""
+    above = [[one.name for one in file.absolute().parents][:-1] for file in files]
+    best = max(zip(*above, strict=False), key=lambda names: len({*names}), default=())
+    return dict(zip(files, best, strict=True)) if len({*best}) > 1 else {}
+
+
+def _is_apart(files: Sequence[Path], names: Mapping[Path, str], rows: Mapping[Path, ResponseRows]) -> bool:
+    """Whether no two of these files with one name have an item in common."""
+    items = [(names[file], item) for file in files for item in rows[file].items["item_id"]]
+    return len({*items}) == len(items)
 
 
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
@@ -296,10 +361,11 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
     """
     kind = file_kind(path)
     columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
-    usual = with_usual_names(with_joined_names(columns, spec), spec)
-    known = with_joined_names(columns, usual)
+    known = with_joined_names(columns, spec)
+    usual = with_usual_names(known, of_one_model(path, known, spec))
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
-    others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, STATUS_COLUMNS)]
+    about = (*STATUS_COLUMNS, *VERDICTS, *ANSWERS)
+    others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, about)]
     if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
         return [], []
     wanted = {*wanted_columns(columns, usual), *others}
@@ -331,15 +397,18 @@ def _groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) 
 
 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
-    """Return the spec with the file's name for the model, where a long table names items and no model."""
-    is_told = spec.model_id is not None or "model_id" in spec.columns or spec.column("model_id") in columns
-    if is_told or spec.column("item_id") not in columns or layout_of(columns, spec) != "long":
+    """Return the spec with the file's name for the model, where a table names items, one response and no model."""
+    is_told = spec.model_id is not None or "model_id" in {*spec.columns, *_usual(columns, spec)}
+    if is_told or any(_plain(name) in USUAL_NAMES["model_id"] for name in columns):
         return spec
-    return replace(spec, model_id=name_without_ending(path))
+    one = replace(spec, model_id=name_without_ending(path))
+    usual = with_usual_names(columns, one)
+    return one if layout_of(columns, usual) == "long" and usual.column("item_id") in columns else spec
 
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
+    every = tuple(table.frame.columns)
     table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
     table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
@@ -360,10 +429,12 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
             f"{nested}"
         )
     if layout == "long":
-        return rows_of_long(table, spec)
+        return replace(rows_of_long(table, spec), columns=every)
     check_wide(table.source, spec)
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
-    return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
+    table = chosen_where(_without_row_numbers(table, spec), spec)
+    unread = {*parts, *spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
+    return replace(rows_of_wide(replace(table, frame=table.frame.drop(unread)), spec), columns=every)
 
 
 def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
@@ -373,13 +444,15 @@ def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
     if len(lacking) != 1:
         return ""
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
-    about = (*STATUS_COLUMNS, *ERROR_COLUMNS)
-    rest = [name for name in columns if name not in taken and not is_called(name, about)]
+    about = (*STATUS_COLUMNS, *ERROR_COLUMNS, *ANSWERS, *LONG_COLUMNS)
+    rest = [name for name in columns if name not in taken and name not in LONG_COLUMNS and not is_called(name, about)]
     ids = [name for name in rest if is_called(name, ("id",))] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
-    is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
-    named = how(columns={lacking[0]: theirs})
-    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {named}\n"
+    is_told = ", ".join(f"{name!r} is {ours}" for ours, name in known.items() if name)
+    named = f"and another column {lacking[0]}, add: {how(columns={lacking[0]: theirs})}"
+    if lacking == ["model_id"] and not rest:
+        named = f"and all are of one model, add: {how_to_name_model()}"
+    return f" If a row is one response, {is_told}, {named}\n"
 
 
 def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
@@ -425,13 +498,15 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     usual = with_usual_names(known, spec)
     if layout_of(known, usual) in {None, "long"} or _is_about(known, usual):
         return False
+    unread = {*spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
+    every = replace(spec, where={}, drop_columns=(*spec.drop_columns, *unread))  # the first rows need not be chosen
     try:
         first = first_rows(path, kind, text=text_columns(usual))
         if kind == "json" and usual is not spec and first.frame.height == 1:  # settings: {"model": "a", "top_p": 1}
             return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            rows_of_table(replace(first, frame=first.frame.head(1000)), spec)
+            rows_of_table(replace(first, frame=first.frame.head(1000)), every)
     except DataError:
         return False
     return True
@@ -440,7 +515,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
 def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether these are the columns of a long table, which may be of one model."""
     known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
-    usual = of_one_model(path, known, with_usual_names(known, spec))
+    usual = with_usual_names(known, of_one_model(path, known, spec))
     if layout_of(known, usual) != "long":
         return False
     try:
@@ -514,7 +589,7 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
     found = {ours: spec.column(ours) if spec.column(ours) in columns else "" for ours in USUAL_NAMES if has[ours]}
     for ours, usual in USUAL_NAMES.items():
-        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
+        like = [name for name in columns if _plain(name) in usual]
         if not has[ours] and len(like) == 1:
             found[ours] = like[0]
     if "model_id" not in found and {*PERSONS} <= {*columns}:
@@ -522,12 +597,16 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     return {ours: found[ours] for ours in USUAL_NAMES if ours in found}
 
 
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("", name).casefold()
+
+
 def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
     """Return what a long table calls metric, judge and error, where a column is called so and none has our name."""
     taken = {*taken, *spec.columns.values(), spec.response_column}
     found = {}
     for ours, usual in JUDGED.items():
-        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual and name not in taken]
+        like = [name for name in columns if _plain(name) in usual and name not in taken]
         if ours not in spec.columns and ours not in columns and len(like) == 1:
             found[ours] = like[0]
     return found
@@ -540,25 +619,55 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     held = [name for name in columns if any(isinstance(one.get(name), dict) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
-    places = [dict(_places(one)) for one in records]
-    response = _place_of("response", places)
-    own = [one for one in places if response in one]
-    row = {"model_id": _place_of("model_id", own) or "$stem", "item_id": _place_of("item_id", own) or "..."}
-    program = f"{{{', '.join(f'{ours}: {at}' for ours, at in row.items())}, response: {response or '...'}}}"
-    if len(own) < len(places):
-        program = f"select({response}? != null) | {program}"
+    before, rows = rows_within(records[0]) if len(records) == 1 else ("", [])
+    program = before + row_program(rows or records)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{remedy(python, command)}"
+        f"{remedy(python, command)}{' (if the outer keys are models, exchange .key and $item)' * ('$item' in program)}"
     )
+
+
+def rows_within(value: Any) -> tuple[str, list[dict[str, Any]]]:
+    """Return the first list of objects in a value of JSON, and the program of jq that goes through it; else nothing."""
+    inside = value if isinstance(value, dict) else {"": value}
+    lists = ((key, one) for key, one in inside.items() if isinstance(one, list) and one)
+    name, rows = next(((key, one) for key, one in lists if all(isinstance(row, dict) for row in one)), ("", []))
+    return (f"{_key(name)}[] | " if name else ".[] | ", rows) if rows else ("", [])
+
+
+def row_program(records: Sequence[Mapping[str, Any]]) -> str:
+    """Write the program of jq that makes a row of each response in some records; '...' stands for what is not known."""
+    if all(isinstance(own, dict) and all(map(_is_response, own.values())) for one in records for own in one.values()):
+        row = "{model_id: .key, item_id: $item, response: .value}"
+        return f"to_entries[] | .key as $item | .value | to_entries[] | {row}"
+    places = [dict(_places(one)) for one in records]
+    response = _place_of("response", places)
+    own = [one for one in places if response in one] or places
+    model = _place_of("model_id", own) or next((at for at in own[0] if is_row_number(at.removeprefix("."))), "")
+    others = [value for one in places for at, value in one.items() if at != model]
+    if model and not response and len(others) > 1 and all(map(_is_response, others)):
+        row = "{model_id: $model, item_id: .key, response: .value}"
+        return f"{model} as $model | del({model}) | to_entries[] | {row}"
+    names = {"model_id": _place_of("model_id", own) or "$stem", "item_id": _place_of("item_id", own) or "..."}
+    program = f"{{{', '.join(f'{ours}: {at}' for ours, at in names.items())}, response: {response or '...'}}}"
+    return f"select({response}? != null) | {program}" if len(own) < len(places) else program
+
+
+def _is_response(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float)
+
+
+def _key(name: str) -> str:
+    """Write a key of an object as jq does."""
+    return f".{name}" if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f".[{json.dumps(name)}]"
 
 
 def _places(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Give the paths of a record's values as jq writes them, and the values."""
     for key, value in record.items():
-        at = f"{before}.{key}" if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else f"{before}.[{json.dumps(key)}]"
+        at = f"{before}{_key(key)}"
         if isinstance(value, dict):
             yield from _places(value, at)
         else:

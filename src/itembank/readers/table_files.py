@@ -65,15 +65,17 @@ def read_csv_file(
             lines = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
             frame = _typed(lines, {place: known.get(header[place]) for place in columns})
         else:
+            names = pl.read_csv(path, separator=separator, n_rows=0, glob=False).columns if infer else []  # as written
             frame = pl.read_csv(
                 path,
                 separator=separator,
                 columns=columns,
                 infer_schema=infer,
                 infer_schema_length=None,
-                schema_overrides={name: pl.String for name in text if name in header} if infer else None,
+                schema_overrides={one: pl.String for one, name in zip(names, header, strict=infer) if name in text},
                 glob=False,
             )
+    frame.columns = [header[place] for place in columns]
     return Table(str(path), _without_blank_lines(frame), is_typed=False)
 
 
@@ -107,6 +109,7 @@ def _first_rows_of_csv(path: Path, *, keep: Keep) -> pl.DataFrame:
                 end = text.rfind(b"\n", 0, end)
             text = text[: end + 1 or len(text)]
         frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False, n_rows=FIRST_ROWS)
+    frame.columns = [header[place] for place in columns]
     return _without_blank_lines(frame)
 
 
@@ -134,8 +137,8 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
             reason = str(error)
     if not names:
         raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
-    best = max(names, key=lambda separator: len(names[separator]))
-    header, separator = names[best], best
+    separator = max(names, key=lambda separator: len(names[separator]))
+    header = _without_blanks(names[separator])
     _check_first_line(path, header)
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated == [""]:
@@ -171,7 +174,13 @@ def probable_header(path: Path) -> list[str]:
     for separator in SEPARATORS:
         with suppress(csv.Error):  # without the right separator the line is one huge field
             names = max(names, next(csv.reader([line], delimiter=separator), []), key=len)
-    return names
+    return _without_blanks(names)
+
+
+def _without_blanks(names: Sequence[str]) -> list[str]:
+    """Take blanks off the ends of names of columns, but where two names would be one."""
+    n_alike = Counter(name.strip() for name in names)
+    return [name.strip() if n_alike[name.strip()] == 1 else name for name in names]
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
