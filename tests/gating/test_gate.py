@@ -186,8 +186,8 @@ def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
     assert "ran whole scenarios, which is no random draw" in ib.gate(mixed, ran).notes[-1]
 
 
-def test_a_run_that_stopped_does_not_pass() -> None:
-    """Nor do other items that are no random sample; where it passes with all others wrong, it does."""
+def test_a_run_that_stopped_neither_passes_nor_fails() -> None:
+    """Nor do other items that are no random sample; a verdict holds if it is so whatever all others are."""
     old, new = changed(20, 20)
     order = np.random.default_rng(1).permutation(1000)  # right and wrong answers along the whole file
     old, new = old.take(items=order), new.take(items=order)
@@ -201,7 +201,14 @@ def test_a_run_that_stopped_does_not_pass() -> None:
     assert nearly.passed
     assert "next to each other" in nearly.notes[0]
     turned = ib.ResponseMatrix.create(1.0 - new.responses, model_ids=["new"], items=new.items)
-    assert ib.gate(old, turned.take(items=np.arange(700)), margin=0.1).verdict == "fail"
+    for n, verdict in ((700, "undecided"), (900, "fail")):  # with all others right it drops by 2, and by 14 points
+        found = ib.gate(old, turned.take(items=np.arange(n)), margin=0.1)
+        assert (found.verdict, found.is_chosen) == (verdict, verdict == "undecided")
+        assert ("It would fail if these 700 of 1000 items were" in found.sentence) == found.is_chosen
+    better = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1)
+    both = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1, both_sides=True)
+    assert [(one.verdict, one.is_chosen) for one in (better, both)] == [("undecided", True)] * 2
+    assert ("It would pass" in better.sentence, "It would fail" in both.sentence) == (True, True)
 
 
 @pytest.mark.usefixtures("few_folds")

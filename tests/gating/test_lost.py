@@ -236,3 +236,10 @@ def test_a_run_that_stopped_does_not_pass_for_the_answers_that_it_lost_on_the_wa
     stopped = ib.gate(one, other.take(items=np.arange(300)), margin=0.1)
     assert (stopped.verdict, stopped.is_chosen) == ("undecided", True)
     assert "if these 297 of 1000 items were a random sample" in stopped.sentence
+
+
+def test_a_run_that_stopped_fails_only_if_it_does_with_what_it_lost_as_right() -> None:
+    answers = np.random.default_rng(1).permutation((np.arange(1000) < 600).astype(float))
+    one, other = run_of(answers, "old"), lost_run(0.0 * answers, np.arange(200), "new").take(items=np.arange(600))
+    for errors, verdict in (("missing", "undecided"), ("wrong", "fail")):  # at best 60 -> 60, and 60 -> 40
+        assert ib.gate(one, other, margin=0.1, errors=errors).verdict == verdict

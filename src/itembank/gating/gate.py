@@ -15,7 +15,7 @@ from itembank.errors import DataError, DataWarning, ParameterError, remedy, show
 from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_repeats
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import WAYS, check_one_model, counted, with_lost
-from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
+from itembank.gating.results import TIE, FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
-TIE = 1e-9
-"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 
 
 def gate(
@@ -123,13 +121,26 @@ def gate(
         )
 
     found = with_lost(runs[0], runs[1], spec, judge)
-    if known_bank is None and found.passed:
+    if known_bank is None and found.verdict != "undecided":
         run = GatePair.of(*counted(runs[0], runs[1], WAYS["wrong"]), allow_mixed_prompts=allow_mixed_prompts)
-        # what holds even if all that it did not run is wrong needs no random sample
-        if_wrong = float(np.nansum(run.candidate) - run.baseline.sum()) / run.n_baseline
-        if if_wrong <= -spec.margin and _signs_of_choice(run)[0]:
+        if _signs_of_choice(run)[0] and not _holds_for_all(found, *runs):
             return replace(found, verdict="undecided", is_chosen=True)
     return found
+
+
+def _holds_for_all(found: Gate, baseline: ResponseMatrix, candidate: ResponseMatrix) -> bool:
+    """Whether a verdict is the same if all that the candidate did not run is wrong, and if all is right.
+
+    Such a verdict needs no random sample. Lost answers are right in the second case, unless they count as wrong.
+    """
+    best = "wrong" if found.lost is None or found.lost.errors == "wrong" else "best"
+    for way, rest in (("wrong", 0.0), (best, 1.0)):
+        pair = GatePair.of(*counted(baseline, candidate, WAYS[way]), allow_mixed_prompts=True)
+        d = float((np.nan_to_num(pair.candidate, nan=rest) - pair.baseline).mean())
+        verdict = verdict_at(Look(pair.n_baseline, d, d, d, (d, d), (d, d), is_exact=True), found.spec)
+        if verdict != found.verdict or (verdict == "fail" and d * found.difference < 0.0):  # by a drop, and by a rise
+            return False
+    return True
 
 
 def with_errors_of(bank: "Bank", spec: GateSpec) -> GateSpec:

@@ -17,6 +17,8 @@ from itembank.tabular import Tabular
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
+TIE = 1e-9
+"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 LOST_IN_WORDS: Final[Mapping[str, str]] = {
     "missing": "without them",
     "wrong": "with them as wrong",
@@ -265,8 +267,9 @@ class Gate(Tabular):
         if self.lost is not None and self.lost.reason:
             more = self._lost_too_many
         elif self.is_chosen:
+            drop = abs(look.difference) if spec.both_sides else -look.difference
             more = (
-                f" It would pass if these {self.n_items} of {self.n_total} items were a random sample, and they are "
+                f" It would {'pass' if drop < spec.margin - TIE else 'fail'} if these {self.n_items} of {self.n_total} items were a random sample, and they are "
                 f"not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:
