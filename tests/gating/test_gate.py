@@ -1,5 +1,7 @@
 """Verdicts from results that are there, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -67,15 +69,36 @@ def test_a_drop_of_the_margin_fails_however_it_is_rounded(rounding: float) -> No
     assert verdict_at(Look(300, -0.06, -0.07, limit, (-0.07, limit), (-0.07, limit)), spec) == "undecided"
 
 
-def test_it_says_how_many_more_items_decide() -> None:
-    """A gate with so many more items, that differ as much, decides; one with half of them does not."""
-    found = ib.gate(*changed(30, 20), spec=GateSpec(margin=0.02))
+@pytest.mark.parametrize(
+    ("falls", "rises", "n", "spec"),
+    [
+        (30, 20, 1000, GateSpec(margin=0.02)),
+        (0, 0, 50, GateSpec(margin=0.01)),  # of few changes the bound goes as 1/n
+        (2, 1, 100, GateSpec(margin=0.03)),
+        (12, 4, 100, GateSpec(margin=0.05)),
+    ],
+)
+def test_it_says_how_many_more_items_decide(falls: int, rises: int, n: int, spec: GateSpec) -> None:
+    """A gate with so many more items, that change as often, decides; one with three quarters of them does not."""
+    found = ib.gate(*changed(falls, rises, n), spec=spec)
     assert found.verdict == "undecided"
     assert found.items_to_decide is not None
-    for part, verdict in ((1.25, "pass"), (0.5, "undecided")):
-        n = 1000 + round(part * found.items_to_decide)
-        again = ib.gate(*changed(round(0.03 * n), round(0.02 * n), n), spec=GateSpec(margin=0.02))
-        assert again.verdict == verdict
+    for part, is_decided in ((1.25, True), (0.75, False)):
+        m = n + round(part * found.items_to_decide)
+        again = ib.gate(*changed(round(falls * m / n), round(rises * m / n), m), spec=spec)
+        assert (again.verdict != "undecided") == is_decided
+
+
+@pytest.mark.parametrize(("estimand", "more"), [("run", 77), ("questions", 85)])
+def test_of_a_sample_it_says_how_many_of_the_rest_decide(estimand: str, more: int) -> None:
+    """Of the same answers to 50 of 2000 items, and what these cost."""
+    old, same = changed(0, 0, 2000)
+    same = replace(same, costs={"usd": np.full((1, 2000), 0.5)})
+    order = np.random.default_rng(1).permutation(2000)
+    found = ib.gate(old, same.take(items=order[:50]), estimand=estimand)
+    assert (found.items_to_decide, found.cost_to_decide) == (more, {"usd": more / 2})
+    for n, verdict in ((more - 1, "undecided"), (more, "pass")):
+        assert ib.gate(old, same.take(items=order[: 50 + n]), estimand=estimand).verdict == verdict
 
 
 def test_it_asks_for_no_more_items_than_there_are() -> None:

@@ -86,7 +86,8 @@ def with_lost(
     if found.verdict == "pass" and told.share > (1.0 if spec.max_lost is None else spec.max_lost):
         told, found = replace(told, reason="too many"), replace(found, verdict="undecided")
     elif policy == "missing" and "wrong" in ways and _is_turned(found, ways["wrong"]):
-        told, found = replace(told, reason="decide"), replace(found, verdict="undecided", items_to_decide=None)
+        told = replace(told, reason="decide")
+        found = replace(found, verdict="undecided", items_to_decide=None, cost_to_decide={})
     elif policy == "bounds" and found.verdict == "undecided" and ways["worst"].verdict != ways["best"].verdict:
         told = replace(told, reason="decide")
     return replace(found, lost=told, notes=(told.in_words, *found.notes))
@@ -117,6 +118,7 @@ def _whichever(ways: Mapping[str, Gate]) -> Gate:
         verdict=worst.verdict if is_same else "undecided",
         looks=(*found.looks[:-1], look),
         items_to_decide=None,
+        cost_to_decide={},
         next_items=worst.next_items or best.next_items if worst.verdict == "undecided" or not is_same else (),
     )
 

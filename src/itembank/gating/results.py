@@ -268,8 +268,9 @@ class Gate(Tabular):
             more = self._lost_too_many
         elif self.is_chosen:
             drop = abs(look.difference) if spec.both_sides else -look.difference
+            then = "pass" if drop < spec.margin - TIE else "fail"
             more = (
-                f" It would {'pass' if drop < spec.margin - TIE else 'fail'} if these {self.n_items} of {self.n_total} items were a random sample, and they are "
+                f" It would {then} if these {self.n_items} of {self.n_total} items were a random sample, and they are "
                 f"not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:

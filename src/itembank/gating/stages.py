@@ -17,7 +17,7 @@ from itembank.errors import DataError, DataWarning, IntegrityError, ParameterErr
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
-from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of, with_errors_of
+from itembank.gating.gate import USUAL, GatePair, look_of, looks_ahead, verdict_at, verdict_of, with_errors_of
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import check_one_model, how_to_count, with_lost
 from itembank.gating.results import Gate, Look, points, signed
@@ -163,9 +163,9 @@ class GatePlan(Compact):
         taken: list[Look] = []
         for number in reached:
             items = self.order[: self.sizes[number]]
-            look = look_of(self._estimate(pair.upto(items), known, of_bank), len(items), self.boundaries)
-            taken.append(look)
-            if to_first and verdict_at(look, self.spec) != "undecided":
+            estimate = self._estimate(pair.upto(items), known, of_bank)
+            taken.append(look_of(estimate, len(items), self.boundaries))
+            if to_first and verdict_at(taken[-1], self.spec) != "undecided":
                 break
         decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
         taken = taken[: decided[-1] + 1] if decided else taken
@@ -181,7 +181,7 @@ class GatePlan(Compact):
             method="bank" if self.bank_id else "paired" if known is None else "probabilities",
             estimand=self.estimand,
             n_total=len(self.order),
-            per_item=1.0 / n_items - self.none_left,
+            ahead=looks_ahead(estimate, self.boundaries),  # of the last look: an undecided verdict rests on it
             baseline_score=score,
             next_items=self.next_items(answered),
             notes=[] if to_first else self._on_more_answers(pair, taken, of_bank),
