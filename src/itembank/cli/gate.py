@@ -167,8 +167,8 @@ def gate_command() -> None:
       1  fail
       2  no verdict: the command line is wrong, or names a file that is not there
       3  undecided
-      4  no verdict: items or prompts are not those of the bank, or a file is damaged
-      5  no verdict for any other reason, such as results that cannot be read
+      4  no verdict: items or prompts are not those of the bank, or a bank, gate or journal is damaged
+      5  no verdict for any other reason, such as results that are damaged
     """
 
 
