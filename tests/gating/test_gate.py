@@ -74,8 +74,8 @@ def test_a_drop_of_the_margin_fails_however_it_is_rounded(rounding: float) -> No
     [
         (30, 20, 1000, GateSpec(margin=0.02)),
         (0, 0, 50, GateSpec(margin=0.01)),  # of few changes the bound goes as 1/n
-        (2, 1, 100, GateSpec(margin=0.03)),
-        (12, 4, 100, GateSpec(margin=0.05)),
+        (10, 5, 500, GateSpec(margin=0.015)),
+        (120, 40, 1000, GateSpec(margin=0.08, tolerance=0.065)),
     ],
 )
 def test_it_says_how_many_more_items_decide(falls: int, rises: int, n: int, spec: GateSpec) -> None:
@@ -136,6 +136,8 @@ def test_both_scores_and_a_proved_drop_are_said() -> None:
     assert "by -2.0 (60.0 -> 58.0," in ib.gate(*changed(40, 20)).sentence
     assert (failed.to_dict()["baseline_score"], failed.to_dict()["candidate_score"]) == (0.6, pytest.approx(0.5))
     old, _ = changed(0, 0)
+    nothing = ib.gate(old, run_of(np.zeros(993), "new", items=old.items[7:]))  # 593 / 993 less as much: -3e-16
+    assert "(59.7 -> 0.0," in nothing.sentence
     again = ib.gate(old, run_of(old.responses[0], "again"))
     assert again.sentence.endswith("It gave the same answers as old to all 1000 items.")
     assert again.last.by_miss[0] < 0.0

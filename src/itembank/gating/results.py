@@ -247,7 +247,7 @@ class Gate(Tabular):
         spec, look = self.spec, self.last
         candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
         margin, size = points(spec.margin), points(abs(look.difference))
-        scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:.1f}"
+        scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:z.1f}"  # none is -0.0
         if look.is_exact:
             interval = f"on all {self.n_total} items"
         else:
@@ -427,7 +427,7 @@ class Gate(Tabular):
 
 def points(value: float) -> str:
     """Say a size from 0 to 1 in points."""
-    text = f"{100.0 * value:.1f}".removesuffix(".0")
+    text = f"{100.0 * value:z.1f}".removesuffix(".0")
     return f"{text} point{'' if text == '1' else 's'}"
 
 
