@@ -274,7 +274,10 @@ class GatePlan(Compact):
             raise DataError(
                 f"{folder} must be the folder of a gate. Begin one: itembank gate start BASELINE -o FOLDER."
             )
-        record = read_json(path)
+        try:
+            record = read_json(path)
+        except DataError as error:
+            raise IntegrityError(f"{error} The gate is damaged: start anew.") from error
         is_signed = isinstance(record, dict) and RECORD_KEY in record and digest_fits(record)
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
