@@ -8,8 +8,10 @@ import click
 import numpy as np
 import pytest
 
+from itembank.bank.selections import Selection
 from itembank.cli.gate import coloured
 from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 from tests.gating.test_gate import changed
 
 
@@ -53,6 +55,31 @@ def test_rows_at_the_beginning_of_a_file_are_named(run, runs, tmp_path):
     outcome = run("gate", runs[0], tmp_path / "part.parquet", "--format", "json")
     assert "no random draw" in outcome.json["notes"][0]
     assert "no random draw" in outcome.err
+
+
+@pytest.mark.parametrize(("damaged", "code"), [("new.parquet", 5), ("gate/gate.json", 4), ("gate/baseline.parquet", 4)])
+def test_damaged_results_and_a_damaged_gate_end_with_codes_of_their_own(run, runs, tmp_path, damaged, code):
+    """As help and page say."""
+    run.ok("gate", "start", runs[0], "--margin", "0.03", "-o", tmp_path / "gate")
+    path = tmp_path / damaged
+    path.write_bytes(path.read_bytes()[:-40])
+    assert run("gate", "next", tmp_path / "gate", runs[1]).code == code
+
+
+@pytest.mark.parametrize("option", ["--repeats", "--self-test"])
+def test_a_selection_limits_what_is_said_of_chance_too(run, tmp_path, option):
+    """Not of all items."""
+    rng = np.random.default_rng(0)
+    for name in ("old", "new"):
+        counts = rng.binomial(4, 0.6, (1, 60)), np.full((1, 60), 4)
+        matrix = ResponseMatrix.from_counts(*counts, model_ids=[name])
+        write_responses(matrix, tmp_path / f"{name}.parquet")
+    Selection(tuple(matrix.item_ids[:40]), ("all",) * 40, np.full(40, 1 / 40), "by hand", "").save(
+        tmp_path / "selection.json"
+    )
+    files = tmp_path / "old.parquet", tmp_path / "new.parquet", "--selection", tmp_path / "selection.json"
+    found = run("gate", *files, option, "--format", "json").json
+    assert (found["repeats"][0] if option == "--repeats" else found)["n_items"] == 40
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])

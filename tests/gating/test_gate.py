@@ -1,5 +1,7 @@
 """Verdicts from results that are there, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -67,15 +69,36 @@ def test_a_drop_of_the_margin_fails_however_it_is_rounded(rounding: float) -> No
     assert verdict_at(Look(300, -0.06, -0.07, limit, (-0.07, limit), (-0.07, limit)), spec) == "undecided"
 
 
-def test_it_says_how_many_more_items_decide() -> None:
-    """A gate with so many more items, that differ as much, decides; one with half of them does not."""
-    found = ib.gate(*changed(30, 20), spec=GateSpec(margin=0.02))
+@pytest.mark.parametrize(
+    ("falls", "rises", "n", "spec"),
+    [
+        (30, 20, 1000, GateSpec(margin=0.02)),
+        (0, 0, 50, GateSpec(margin=0.01)),  # of few changes the bound goes as 1/n
+        (10, 5, 500, GateSpec(margin=0.015)),
+        (120, 40, 1000, GateSpec(margin=0.08, tolerance=0.065)),
+    ],
+)
+def test_it_says_how_many_more_items_decide(falls: int, rises: int, n: int, spec: GateSpec) -> None:
+    """A gate with so many more items, that change as often, decides; one with three quarters of them does not."""
+    found = ib.gate(*changed(falls, rises, n), spec=spec)
     assert found.verdict == "undecided"
     assert found.items_to_decide is not None
-    for part, verdict in ((1.25, "pass"), (0.5, "undecided")):
-        n = 1000 + round(part * found.items_to_decide)
-        again = ib.gate(*changed(round(0.03 * n), round(0.02 * n), n), spec=GateSpec(margin=0.02))
-        assert again.verdict == verdict
+    for part, is_decided in ((1.25, True), (0.75, False)):
+        m = n + round(part * found.items_to_decide)
+        again = ib.gate(*changed(round(falls * m / n), round(rises * m / n), m), spec=spec)
+        assert (again.verdict != "undecided") == is_decided
+
+
+@pytest.mark.parametrize(("estimand", "more"), [("run", 77), ("questions", 85)])
+def test_of_a_sample_it_says_how_many_of_the_rest_decide(estimand: str, more: int) -> None:
+    """Of the same answers to 50 of 2000 items, and what these cost."""
+    old, same = changed(0, 0, 2000)
+    same = replace(same, costs={"usd": np.full((1, 2000), 0.5)})
+    order = np.random.default_rng(1).permutation(2000)
+    found = ib.gate(old, same.take(items=order[:50]), estimand=estimand)
+    assert (found.items_to_decide, found.cost_to_decide) == (more, {"usd": more / 2})
+    for n, verdict in ((more - 1, "undecided"), (more, "pass")):
+        assert ib.gate(old, same.take(items=order[: 50 + n]), estimand=estimand).verdict == verdict
 
 
 def test_it_asks_for_no_more_items_than_there_are() -> None:
@@ -113,6 +136,8 @@ def test_both_scores_and_a_proved_drop_are_said() -> None:
     assert "by -2.0 (60.0 -> 58.0," in ib.gate(*changed(40, 20)).sentence
     assert (failed.to_dict()["baseline_score"], failed.to_dict()["candidate_score"]) == (0.6, pytest.approx(0.5))
     old, _ = changed(0, 0)
+    nothing = ib.gate(old, run_of(np.zeros(993), "new", items=old.items[7:]))  # 593 / 993 less as much: -3e-16
+    assert "(59.7 -> 0.0," in nothing.sentence
     again = ib.gate(old, run_of(old.responses[0], "again"))
     assert again.sentence.endswith("It gave the same answers as old to all 1000 items.")
     assert again.last.by_miss[0] < 0.0
@@ -186,8 +211,8 @@ def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
     assert "ran whole scenarios, which is no random draw" in ib.gate(mixed, ran).notes[-1]
 
 
-def test_a_run_that_stopped_does_not_pass() -> None:
-    """Nor do other items that are no random sample; where it passes with all others wrong, it does."""
+def test_a_run_that_stopped_neither_passes_nor_fails() -> None:
+    """Nor do other items that are no random sample; a verdict holds if it is so whatever all others are."""
     old, new = changed(20, 20)
     order = np.random.default_rng(1).permutation(1000)  # right and wrong answers along the whole file
     old, new = old.take(items=order), new.take(items=order)
@@ -201,7 +226,14 @@ def test_a_run_that_stopped_does_not_pass() -> None:
     assert nearly.passed
     assert "next to each other" in nearly.notes[0]
     turned = ib.ResponseMatrix.create(1.0 - new.responses, model_ids=["new"], items=new.items)
-    assert ib.gate(old, turned.take(items=np.arange(700)), margin=0.1).verdict == "fail"
+    for n, verdict in ((700, "undecided"), (900, "fail")):  # with all others right it drops by 2, and by 14 points
+        found = ib.gate(old, turned.take(items=np.arange(n)), margin=0.1)
+        assert (found.verdict, found.is_chosen) == (verdict, verdict == "undecided")
+        assert ("It would fail if these 700 of 1000 items were" in found.sentence) == found.is_chosen
+    better = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1)
+    both = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1, both_sides=True)
+    assert [(one.verdict, one.is_chosen) for one in (better, both)] == [("undecided", True)] * 2
+    assert ("It would pass" in better.sentence, "It would fail" in both.sentence) == (True, True)
 
 
 @pytest.mark.usefixtures("few_folds")

@@ -158,6 +158,25 @@ def test_in_stages_missing_answers_are_run_again_and_others_count() -> None:
     assert (bounds.low, bounds.high) == (by_hand.low, best.high)
     assert (by_hand.verdict, best.verdict, bounds.verdict) == ("fail", "pass", "undecided")
     assert "they decide" in bounds.sentence
+    assert bounds.difference == ib.gate(one, other, estimand="run").difference
+
+
+def test_in_stages_both_cases_are_shown_at_the_same_look() -> None:
+    """Each stops at a look of its own; that one case would have stopped is not said of both."""
+    one, other = pair(n_lost=60)
+    plan = ib.start_gate(one, margin=0.1, seed=3, errors="bounds")
+    looks = set()
+    for n in plan.sizes:
+        some = other.item_indices(plan.order[:n])
+        found = plan.look(other.take(items=some))
+        cases = [plan.look(filled(other, value).take(items=some)) for value in (0.0, 1.0)]
+        assert (found.n_items, [look.n_items for look in found.looks]) == (n, [m for m in plan.sizes if m <= n])
+        assert len(found.notes) == 1
+        looks.add(tuple(case.last.n_items for case in cases))
+        for case, end in zip(cases, ("low", "high"), strict=True):
+            for look, together in zip(case.looks, found.looks, strict=False):
+                assert getattr(look, end) == getattr(together, end)
+    assert any(one != other for one, other in looks)
 
 
 def test_a_plan_is_about_what_the_baseline_answered_or_counts_its_losses(tmp_path) -> None:
@@ -236,3 +255,10 @@ def test_a_run_that_stopped_does_not_pass_for_the_answers_that_it_lost_on_the_wa
     stopped = ib.gate(one, other.take(items=np.arange(300)), margin=0.1)
     assert (stopped.verdict, stopped.is_chosen) == ("undecided", True)
     assert "if these 297 of 1000 items were a random sample" in stopped.sentence
+
+
+def test_a_run_that_stopped_fails_only_if_it_does_with_what_it_lost_as_right() -> None:
+    answers = np.random.default_rng(1).permutation((np.arange(1000) < 600).astype(float))
+    one, other = run_of(answers, "old"), lost_run(0.0 * answers, np.arange(200), "new").take(items=np.arange(600))
+    for errors, verdict in (("missing", "undecided"), ("wrong", "fail")):  # at best 60 -> 60, and 60 -> 40
+        assert ib.gate(one, other, margin=0.1, errors=errors).verdict == verdict

@@ -50,24 +50,42 @@ def test_set_ups_that_differ_are_called_so() -> None:
     assert "not the same set-up" in found.sentence
 
 
-@pytest.mark.parametrize(("n_asked", "better"), [(100, "more items"), (400, "more repeats")])
-def test_more_items_or_more_repeats(n_asked: int, better: str) -> None:
-    """With items left these tell more; where all are run, repeats do, by half of the variance of chance."""
+@pytest.mark.parametrize(
+    ("estimand", "n_asked", "better"),
+    [
+        ("repeated", 100, "more items"),
+        ("repeated", 400, "more repeats"),
+        ("run", 100, "more items"),
+        ("run", 400, "neither more items nor more repeats"),
+        ("questions", 100, "more items"),
+        ("questions", 400, "more items tell more: 800 items with 4 attempts"),
+    ],
+)
+def test_more_items_or_more_repeats(estimand: str, n_asked: int, better: str) -> None:
+    """With items left, or others like them, these tell more; else repeats do, by half of the variance of chance."""
     rng = np.random.default_rng(2)
     p = np.clip(rng.beta(0.5, 0.5, (2, 400)), 0.01, 0.99)
-    runs = [
+    one, other = [
         ib.ResponseMatrix.from_counts(rng.binomial(4, row)[None], np.full((1, 400), 4), model_ids=[name])
         for row, name in zip(p, "ab", strict=True)
     ]
-    pair = GatePair.of(runs[0], runs[1].take(items=rng.choice(400, n_asked, replace=False)))
-    rows = more_items_or_repeats(pair, GateSpec())
+    other = other.take(items=rng.choice(400, n_asked, replace=False))
+    found, pair = ib.gate(one, other, estimand=estimand), GatePair.of(one, other)
+    rows = more_items_or_repeats(pair, found)
     assert advice(rows).lower().startswith(better)
-    if n_asked == 400:
-        chance = np.mean(p * (1 - p), axis=1).sum() / 4 / 400
-        assert rows[0]["half_width"] == pytest.approx(1.96 * np.sqrt(chance), rel=0.1)
-        assert rows[-1]["half_width"] == pytest.approx(rows[0]["half_width"] / np.sqrt(2))
+    now, repeats = (rows[place]["half_width"] for place in (0, -1))
+    assert now == pytest.approx((found.high - found.low) / 2)
+    chance = np.mean(p * (1 - p), axis=1).sum() / 4
+    if (estimand, n_asked) == ("repeated", 400):
+        assert now == pytest.approx(1.96 * np.sqrt(chance / 400), rel=0.1)
+        assert repeats == pytest.approx(now / np.sqrt(2))
+    if estimand == "questions":
+        spread = np.nanvar(pair.candidate - pair.baseline, ddof=1)
+        assert repeats == pytest.approx(now * np.sqrt(1 - chance / 2 / spread), rel=0.03)
+        assert rows[1]["half_width"] == pytest.approx(now / np.sqrt(2), rel=0.02)
 
 
 def test_without_repeats_nothing_is_advised() -> None:
     """One attempt each says nothing of chance."""
-    assert more_items_or_repeats(GatePair.of(*changed(10, 10)), GateSpec()) == []
+    runs = changed(10, 10)
+    assert more_items_or_repeats(GatePair.of(*runs), ib.gate(*runs)) == []

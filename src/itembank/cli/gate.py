@@ -167,8 +167,8 @@ def gate_command() -> None:
       1  fail
       2  no verdict: the command line is wrong, or names a file that is not there
       3  undecided
-      4  no verdict: items or prompts are not those of the bank, or a file is damaged
-      5  no verdict for any other reason, such as results that cannot be read
+      4  no verdict: items or prompts are not those of the bank, or a bank, gate or journal is damaged
+      5  no verdict for any other reason, such as results that are damaged
     """
 
 
@@ -199,8 +199,10 @@ def verdict_command(
       itembank gate harness-a.parquet harness-b.parquet --both-sides
       itembank gate run-1 run-2 --self-test
     """
+    from itembank.bank.arguments import as_selection
     from itembank.gating.gate import GatePair, gate, probabilities_of_both
     from itembank.gating.lost import as_counted
+    from itembank.readers.agreement import only_items
 
     if repeats:
         from itembank.gating.noise import advice, more_items_or_repeats
@@ -218,6 +220,9 @@ def verdict_command(
             )
             for path in (baseline, candidate)
         )
+        chosen = None if selection is None else as_selection(selection)
+        if chosen is not None:
+            one, other = (only_items(each, chosen.item_ids)[0] for each in (one, other))
         if self_test:
             _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["out"])
             return
@@ -225,7 +230,7 @@ def verdict_command(
             one,
             other,
             bank=loaded,
-            selection=selection,
+            selection=chosen,
             probabilities=None if loaded is not None else probabilities_of_both([baseline], one, [candidate], other),
             allow_mixed_prompts=allow_mixed_prompts,
             spec=spec,
@@ -234,7 +239,7 @@ def verdict_command(
     more = []
     if repeats:
         pair = GatePair.of(*as_counted(one, other, spec.errors), allow_mixed_prompts=True)
-        more = more_items_or_repeats(pair, spec)
+        more = more_items_or_repeats(pair, found)
     print_gate(found, outputs["out"], more)
     quoted = shlex.quote(str(baseline))
     then = {

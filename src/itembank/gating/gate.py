@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from itembank.errors import DataError, DataWarning, ParameterError, remedy, show
 from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_repeats
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import WAYS, check_one_model, counted, with_lost
-from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
+from itembank.gating.results import TIE, FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
-TIE = 1e-9
-"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 
 
 def gate(
@@ -107,29 +106,42 @@ def gate(
         known = None if probabilities is None else pair.aligned([as_responses(each) for each in probabilities])
         estimand = spec.estimand or QUESTIONS
         found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
-        look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
+        boundaries = [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates]
         is_of_questions = estimand == QUESTIONS
         signs, notes = _signs_of_choice(pair)
         return verdict_of(
             pair,
-            [look],
+            [look_of(found, pair.n_answered, boundaries)],
             spec,
             method="paired" if known is None else "probabilities",
             estimand=estimand,
             n_total=pair.n_baseline,
-            per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+            ahead=looks_ahead(found, boundaries),
             baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if is_of_questions else np.nan,
             notes=[*signs, *notes],
         )
 
     found = with_lost(runs[0], runs[1], spec, judge)
-    if known_bank is None and found.passed:
+    if known_bank is None and found.verdict != "undecided":
         run = GatePair.of(*counted(runs[0], runs[1], WAYS["wrong"]), allow_mixed_prompts=allow_mixed_prompts)
-        # what holds even if all that it did not run is wrong needs no random sample
-        if_wrong = float(np.nansum(run.candidate) - run.baseline.sum()) / run.n_baseline
-        if if_wrong <= -spec.margin and _signs_of_choice(run)[0]:
+        if _signs_of_choice(run)[0] and not _holds_for_all(found, *runs):
             return replace(found, verdict="undecided", is_chosen=True)
     return found
+
+
+def _holds_for_all(found: Gate, baseline: ResponseMatrix, candidate: ResponseMatrix) -> bool:
+    """Whether a verdict is the same if all that the candidate did not run is wrong, and if all is right.
+
+    Such a verdict needs no random sample. Lost answers are right in the second case, unless they count as wrong.
+    """
+    best = "wrong" if found.lost is None or found.lost.errors == "wrong" else "best"
+    for way, rest in (("wrong", 0.0), (best, 1.0)):
+        pair = GatePair.of(*counted(baseline, candidate, WAYS[way]), allow_mixed_prompts=True)
+        d = float((np.nan_to_num(pair.candidate, nan=rest) - pair.baseline).mean())
+        verdict = verdict_at(Look(pair.n_baseline, d, d, d, (d, d), (d, d), is_exact=True), found.spec)
+        if verdict != found.verdict or (verdict == "fail" and d * found.difference < 0.0):  # by a drop, and by a rise
+            return False
+    return True
 
 
 def with_errors_of(bank: "Bank", spec: GateSpec) -> GateSpec:
@@ -191,6 +203,14 @@ def _by_comparison(
     by_miss, by_alarm, (low, high) = bounds
     n_items, n_total = int(found.pairs.n_shared_items[0, -1]), bank.n_total
     look = Look(n_items, value, low, high, by_miss, by_alarm, is_exact=low == high)
+    none_left = 1.0 / n_total if found.estimand == RUN else 0.0
+
+    def ahead(n: int) -> Look:
+        """Bounds come nearer as standard errors do."""
+        part = math.sqrt(max(1.0 / n - none_left, 0.0) / (1.0 / n_items - none_left))
+        ends = [value + part * (end - value) for end in (low, high, *by_miss, *by_alarm)]
+        return Look(n, value, ends[0], ends[1], (ends[2], ends[3]), (ends[4], ends[5]), is_exact=part == 0.0)
+
     return verdict_of(
         pair,
         [look],
@@ -198,7 +218,7 @@ def _by_comparison(
         method="compare",
         estimand=found.estimand,
         n_total=n_total,
-        per_item=1.0 / n_items - (1.0 / n_total if found.estimand == RUN else 0.0),
+        ahead=ahead,
         baseline_score=float(scores[0]),
         notes=found.notes,
         bank_id=bank.bank_id,
@@ -412,7 +432,7 @@ def verdict_of(
     method: str,
     estimand: str,
     n_total: int,
-    per_item: float,  # ``1/n - 1/N``, or ``1/n`` of items without end, at the last look
+    ahead: Callable[[int], Look],  # What so many items would show, were the difference what it seems
     baseline_score: float = np.nan,  # By the bank's weights, where they are known; else the mean of its answers counts
     next_items: Sequence[str] = (),
     notes: Sequence[str] = (),
@@ -422,7 +442,8 @@ def verdict_of(
     verdict, last = verdict_at(looks[-1], spec), looks[-1]
     if verdict == "undecided" and spec.healthy + TIE < -last.difference < spec.margin - TIE and not next_items:
         notes = [*notes, "the drop seems to lie between the tolerance and the margin, where either verdict is right"]
-    more = None if verdict != "undecided" else _items_to_decide(last, spec, per_item, n_total, estimand)
+    most = n_total if estimand == RUN else last.n_items + 1_000_000
+    more = None if verdict != "undecided" else _items_to_decide(last, spec, ahead, most)
     both = pair.matrix
     shared = ~np.isnan(pair.candidate)
     ids, names = both.item_ids, both.items["scenario"].to_list()
@@ -458,19 +479,13 @@ def verdict_of(
     )
 
 
-def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
-    """Say how many more items bring a bound to where it decides, were the difference what it seems."""
-    d = look.difference
-    if d <= TIE - spec.margin:
-        gap, reach = -spec.healthy - d, look.by_alarm[1] - d
-    elif not spec.both_sides or d < 0.0:
-        gap, reach = d + spec.margin, d - look.by_miss[0]
-    elif d < spec.margin - TIE:
-        gap, reach = spec.margin - d, look.by_miss[1] - d
-    else:
-        gap, reach = d - spec.healthy, d - look.by_alarm[0]
-    if gap <= TIE or reach <= TIE:
-        return None
-    wanted = per_item * (gap / reach) ** 2 + (1.0 / n_total if estimand == RUN else 0.0)
-    needed = math.ceil(1.0 / wanted) - look.n_items
-    return max(needed, 1) if needed <= 1_000_000 else None  # beyond, the difference is too near to the margin
+def looks_ahead(found: PairedLook, boundaries: Sequence[float]) -> Callable[[int], Look]:
+    """Return what gives the look at so many items, were the shares of answers that change what they seem."""
+    return lambda n: look_of(found if found.ahead is None else found.ahead(n), n, boundaries)
+
+
+def _items_to_decide(look: Look, spec: GateSpec, ahead: Callable[[int], Look], most: int) -> int | None:
+    """Say how many more items decide, were the shares of answers that change what they seem; None if `most` do not."""
+    sizes = range(look.n_items + 1, most + 1)
+    place = bisect_left(sizes, True, key=lambda n: verdict_at(ahead(n), spec) != "undecided")
+    return None if place == len(sizes) else place + 1  # beyond, the difference is too near to the margin

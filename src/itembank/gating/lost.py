@@ -31,6 +31,8 @@ DECISIVE: Final[Mapping[Errors, Sequence[str]]] = {
 }
 """Ways that the verdict rests on, by policy."""
 Judge = Callable[[ResponseMatrix, ResponseMatrix], Gate]
+JudgeUpTo = Callable[[ResponseMatrix, ResponseMatrix, float], Gate]
+"""Takes every look at no more than so many items, whichever decides; lost answers complete a stage, too."""
 
 
 def counted(
@@ -38,7 +40,7 @@ def counted(
 ) -> tuple[ResponseMatrix, ResponseMatrix]:
     """Count lost answers of the two as values (`WAYS`), and leave out items that the baseline then has no answer to."""
     one, other = (of.with_lost_as(value) for of, value in zip((baseline, candidate), values, strict=True))
-    gone = set(_asked(baseline)) - set(_asked(one))
+    gone = set(asked_items(baseline)) - set(asked_items(one))
     kept = [place for place, item in enumerate(other.item_ids) if item not in gone] if gone else None
     return one, other if kept is None else other.take(items=np.array(kept, dtype=np.int64))
 
@@ -52,17 +54,22 @@ def as_counted(
 
 
 def with_lost(
-    baseline: ResponseMatrix, candidate: ResponseMatrix, spec: GateSpec, judge: Judge, *, in_stages: bool = False
+    baseline: ResponseMatrix,
+    candidate: ResponseMatrix,
+    spec: GateSpec,
+    judge: Judge,
+    judge_upto: JudgeUpTo | None = None,
 ) -> Gate:
     """Judge a candidate with lost answers counted as `spec.errors` says, and say what they do to the verdict.
 
     Left out, they make it undecided where it would be another one if they counted as wrong. By 'bounds' there is a
-    verdict if it is the same whichever lost answers were right. A plan of stages (`in_stages`) has left out or counted
-    those of the baseline, and has those of the candidate run again that count as missing.
+    verdict if it is the same whichever lost answers were right. A plan of stages, which gives `judge_upto`, has left
+    out or counted those of the baseline, and has those of the candidate run again that count as missing.
     """
+    in_stages = judge_upto is not None
     for name, one in (("baseline", baseline), ("candidate", candidate)):
         check_one_model(name, one)
-    asked = _asked(baseline)
+    asked = asked_items(baseline)
     sides = baseline, only_items(candidate, asked)[0]
     policy = one_policy((side.lost for side in sides), spec.errors)
     if not any(one.lost is not None and one.lost.n.any() for one in sides):
@@ -80,13 +87,22 @@ def with_lost(
         first, second = WAYS[way]
         with nullcontext() if way in DECISIVE[policy] else suppress(DataError):  # of one that lost all it was asked
             ways[way] = judge(*counted(baseline, candidate, (planned if in_stages else first, second)))
-    found = _whichever(ways) if policy == "bounds" else ways[policy]
-    outcomes = {name: (one.difference, one.verdict) for name, one in ways.items()}
+    shown = ways
+    if policy == "bounds" and judge_upto is not None:  # each case has stopped at a look of its own
+        is_same = ways["worst"].verdict == ways["best"].verdict != "undecided"
+        most = min(one.last.n_items for one in ways.values()) if is_same else math.inf
+        shown = {}
+        for way in ("worst", "best", "missing"):
+            with suppress(DataError):  # a stage of which all was lost
+                shown[way] = judge_upto(*counted(baseline, candidate, (planned, WAYS[way][1])), most)
+    found = _whichever(ways, shown) if policy == "bounds" else ways[policy]
+    outcomes = {name: (shown[name].difference, one.verdict) for name, one in ways.items()}
     told = Lost(policy, _by_side(sides[0]), _by_side(sides[1]), outcomes)
     if found.verdict == "pass" and told.share > (1.0 if spec.max_lost is None else spec.max_lost):
         told, found = replace(told, reason="too many"), replace(found, verdict="undecided")
     elif policy == "missing" and "wrong" in ways and _is_turned(found, ways["wrong"]):
-        told, found = replace(told, reason="decide"), replace(found, verdict="undecided", items_to_decide=None)
+        told = replace(told, reason="decide")
+        found = replace(found, verdict="undecided", items_to_decide=None, cost_to_decide={})
     elif policy == "bounds" and found.verdict == "undecided" and ways["worst"].verdict != ways["best"].verdict:
         told = replace(told, reason="decide")
     return replace(found, lost=told, notes=(told.in_words, *found.notes))
@@ -99,25 +115,32 @@ def _is_turned(found: Gate, if_wrong: Gate) -> bool:
     return if_wrong.verdict != found.verdict
 
 
-def _whichever(ways: Mapping[str, Gate]) -> Gate:
-    """Put the worst and the best case together: bounds that hold in both, and a verdict if both have the same."""
-    worst, best = ways["worst"], ways["best"]
-    found = ways.get("missing", worst)
-    look = Look(
-        found.last.n_items,
-        found.difference if "missing" in ways else 0.5 * (worst.difference + best.difference),
-        min(worst.low, best.low),
-        max(worst.high, best.high),
-        (min(worst.last.by_miss[0], best.last.by_miss[0]), max(worst.last.by_miss[1], best.last.by_miss[1])),
-        (min(worst.last.by_alarm[0], best.last.by_alarm[0]), max(worst.last.by_alarm[1], best.last.by_alarm[1])),
-    )
-    is_same = worst.verdict == best.verdict
+def _whichever(ways: Mapping[str, Gate], shown: Mapping[str, Gate]) -> Gate:
+    """Put the worst and the best case together: bounds that hold in both, and a verdict if both have the same.
+
+    `shown` has the looks, the same ones in each case.
+    """
+    worst, best, found = shown["worst"], shown["best"], shown.get("missing", shown["worst"])
+    looks = []
+    for low, high, middle in zip(worst.looks, best.looks, found.looks, strict=True):
+        difference = middle.difference if "missing" in shown else 0.5 * (low.difference + high.difference)
+        by_miss, by_alarm = (
+            (min(one[0], other[0]), max(one[1], other[1]))
+            for one, other in ((low.by_miss, high.by_miss), (low.by_alarm, high.by_alarm))
+        )
+        ends = min(low.low, high.low), max(low.high, high.high)
+        looks.append(Look(middle.n_items, difference, *ends, by_miss, by_alarm))
+    verdict = ways["worst"].verdict if ways["worst"].verdict == ways["best"].verdict else "undecided"
+    if shown is not ways:  # of stages: what is said of both cases
+        notes = tuple(note for note in worst.notes if note in best.notes)
+        found = replace(found, notes=notes, n_items=worst.n_items)
     return replace(
         found,
-        verdict=worst.verdict if is_same else "undecided",
-        looks=(*found.looks[:-1], look),
+        verdict=verdict,
+        looks=tuple(looks),
         items_to_decide=None,
-        next_items=worst.next_items or best.next_items if worst.verdict == "undecided" or not is_same else (),
+        cost_to_decide={},
+        next_items=ways["worst"].next_items or ways["best"].next_items if verdict == "undecided" else (),
     )
 
 
@@ -145,7 +168,7 @@ def check_one_model(name: str, responses: ResponseMatrix) -> None:
         )
 
 
-def _asked(responses: ResponseMatrix) -> list[str]:
+def asked_items(responses: ResponseMatrix) -> list[str]:
     """Items that the one model of these responses was asked."""
     ids: list[str] = responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
     return ids

@@ -1,18 +1,19 @@
 """What chance does to a gate: runs of the same set-up, the noise floor of a benchmark, items against repeats."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from itembank.gating.gate import GatePair
+from itembank.estimation.estimator_specs import QUESTIONS, RUN
+from itembank.gating.gate import GatePair, look_of
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.results import points
+from itembank.gating.results import Gate, points
 from itembank.numerics.intervals import normal_quantile
-from itembank.numerics.paired import flips
+from itembank.numerics.paired import PairedLook, flips
 from itembank.tabular import Tabular
 
 
@@ -118,37 +119,48 @@ def self_test(pair: GatePair, spec: GateSpec) -> SelfTest:
     )  # fmt: skip
 
 
-def more_items_or_repeats(pair: GatePair, spec: GateSpec) -> list[dict[str, Any]]:
-    """Return what twice the answers bring: as more items, or as more repeats of the same; none without repeats.
+def more_items_or_repeats(pair: GatePair, found: Gate) -> list[dict[str, Any]]:
+    """Return what twice the answers bring to a verdict: as more items, or as more repeats; none without repeats.
 
-    The variance of a difference d over n of N items is ``B (1/n - 1/N) + W / n``: W the part of chance, ``v_b / k_b +
-    v_c / k_c`` on average, that falls with the number of attempts k, and B what is left of the spread of d.
+    The variance of a difference d over n of N items has a part of chance, ``W / n``, that falls with the number of
+    attempts; W is ``v_b / k_b + v_c / k_c`` on average. Of these runs alone it is ``W (1/n - 1/N)``: what is known of
+    all items is exact. Of questions like these there are always more.
     """
     chance, trials = pair.chance, pair.matrix.n_trials
     if trials is None or chance is None:
         return []
-    shared = ~np.isnan(pair.candidate)
-    d = (pair.candidate - pair.baseline)[shared]
-    n, n_total, attempts_now = d.size, pair.n_baseline, float(trials[1, shared].mean())
-    between = max(float(np.var(d, ddof=1)) - chance, 0.0)
-    reach = normal_quantile(0.5 + spec.level / 2.0)
+    spec, estimand = found.spec, found.estimand
+    n, n_total = pair.n_answered, pair.n_baseline
+    attempts_now = float(trials[1, ~np.isnan(pair.candidate)].mean())
+    now = pair.look(estimand, cluster=spec.cluster)
+    boundary = normal_quantile(0.5 + spec.level / 2.0)
 
-    def record(what: str, items: int, times: float) -> dict[str, Any]:
-        error = math.sqrt(between * max(1.0 / items - 1.0 / n_total, 0.0) + chance / times / items)
-        attempts = attempts_now * times
-        return {"choice": what, "n_items": items, "repeats": round(attempts, 2), "half_width": reach * error}
+    def half_width(one: PairedLook) -> float:
+        look = look_of(one, n, [boundary] * 3)
+        return 0.5 * (look.high - look.low)
 
-    rows = [record("as it is", n, 1.0)]
-    if n < n_total:
-        more = min(2 * n, n_total)
-        rows.append(record("more items", more, 1.0))
-    rows.append(record("more repeats", n, 2.0))
-    return rows
+    shown = half_width(now)
+    by_shown = 0.5 * (found.high - found.low) / shown if shown > 0.0 else 0.0  # a bank knows more, lost answers less
+
+    def record(what: str, items: int, times: float, one: PairedLook) -> dict[str, Any]:
+        attempts = round(attempts_now * times, 2)
+        return {"choice": what, "n_items": items, "repeats": attempts, "half_width": by_shown * half_width(one)}
+
+    rows = [record("as it is", n, 1.0, now)]
+    if now.is_exact:
+        return rows
+    if now.ahead is not None and (n < n_total or estimand == QUESTIONS):
+        more = min(2 * n, n_total) if n < n_total else 2 * n
+        rows.append(record("more items", more, 1.0, now.ahead(more)))
+    saved = 0.5 * chance * (1.0 / n - (1.0 / n_total if estimand == RUN else 0.0))
+    return [*rows, record("more repeats", n, 2.0, replace(now, variance=max(now.variance - saved, 0.0)))]
 
 
 def advice(rows: list[dict[str, Any]]) -> str:
     """Say which of the choices tells more."""
     now, *others = rows
+    if not others:
+        return f"Neither more items nor more repeats tell more: the difference on all {now['n_items']} items is known."
     best = min(others, key=lambda row: row["half_width"])
     return (
         f"{best['choice'].capitalize()} tell more: {best['n_items']} items with {best['repeats']:g} attempts each "

@@ -17,6 +17,8 @@ from itembank.tabular import Tabular
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
+TIE = 1e-9
+"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 LOST_IN_WORDS: Final[Mapping[str, str]] = {
     "missing": "without them",
     "wrong": "with them as wrong",
@@ -245,7 +247,7 @@ class Gate(Tabular):
         spec, look = self.spec, self.last
         candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
         margin, size = points(spec.margin), points(abs(look.difference))
-        scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:.1f}"
+        scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:z.1f}"  # none is -0.0
         if look.is_exact:
             interval = f"on all {self.n_total} items"
         else:
@@ -265,8 +267,10 @@ class Gate(Tabular):
         if self.lost is not None and self.lost.reason:
             more = self._lost_too_many
         elif self.is_chosen:
+            drop = abs(look.difference) if spec.both_sides else -look.difference
+            then = "pass" if drop < spec.margin - TIE else "fail"
             more = (
-                f" It would pass if these {self.n_items} of {self.n_total} items were a random sample, and they are "
+                f" It would {then} if these {self.n_items} of {self.n_total} items were a random sample, and they are "
                 f"not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:
@@ -423,7 +427,7 @@ class Gate(Tabular):
 
 def points(value: float) -> str:
     """Say a size from 0 to 1 in points."""
-    text = f"{100.0 * value:.1f}".removesuffix(".0")
+    text = f"{100.0 * value:z.1f}".removesuffix(".0")
     return f"{text} point{'' if text == '1' else 's'}"
 
 

@@ -17,9 +17,9 @@ from itembank.errors import DataError, DataWarning, IntegrityError, ParameterErr
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
-from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of, with_errors_of
+from itembank.gating.gate import USUAL, GatePair, look_of, looks_ahead, verdict_at, verdict_of, with_errors_of
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.lost import check_one_model, how_to_count, with_lost
+from itembank.gating.lost import asked_items, check_one_model, how_to_count, with_lost
 from itembank.gating.results import Gate, Look, points, signed
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
@@ -134,7 +134,11 @@ class GatePlan(Compact):
             pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
             return self._judged(pair, bank, known, to_first=in_stages, lost=lost)
 
-        return with_lost(self.baseline, given, self.spec, judge, in_stages=True)
+        def judge_upto(one: ResponseMatrix, other: ResponseMatrix, most: float) -> Gate:
+            pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
+            return self._judged(pair, bank, known, to_first=False, lost=lost, upto=(most, asked_items(given)))
+
+        return with_lost(self.baseline, given, self.spec, judge, judge_upto)
 
     def _judged(
         self,
@@ -144,12 +148,17 @@ class GatePlan(Compact):
         *,
         to_first: bool,  # That decides
         lost: str,  # What to say of answers that the candidate lost where too few are left
+        upto: tuple[float, Sequence[str]] | None = None,  # Take looks at no more items than that, of these that ran
     ) -> Gate:
         """Take the looks that the answers of a pair allow."""
         answered = {
             item for item, is_known in zip(pair.matrix.item_ids, ~np.isnan(pair.candidate), strict=True) if is_known
         }
-        reached = [number for number, size in enumerate(self.sizes) if answered.issuperset(self.order[:size])]
+        most = math.inf
+        if upto is not None:
+            most, answered = upto[0], set(upto[1])
+        sizes = [size for size in self.sizes if size <= most]
+        reached = [number for number, size in enumerate(sizes) if answered.issuperset(self.order[:size])]
         if not reached:
             left = self.next_items(answered)
             raise DataError(
@@ -163,12 +172,15 @@ class GatePlan(Compact):
         taken: list[Look] = []
         for number in reached:
             items = self.order[: self.sizes[number]]
-            look = look_of(self._estimate(pair.upto(items), known, of_bank), len(items), self.boundaries)
-            taken.append(look)
-            if to_first and verdict_at(look, self.spec) != "undecided":
+            known_here = pair.upto(items)
+            if not known_here.n_answered:
+                raise DataError(f"the candidate lost the answers to all {len(items)} items of a stage.{lost}")
+            estimate = self._estimate(known_here, known, of_bank)
+            taken.append(look_of(estimate, len(items), self.boundaries))
+            if to_first and verdict_at(taken[-1], self.spec) != "undecided":
                 break
         decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
-        taken = taken[: decided[-1] + 1] if decided else taken
+        taken = taken[: decided[-1] + 1] if decided and upto is None else taken
         n_items, score = taken[-1].n_items, np.nan
         if of_bank is not None:
             from itembank.gating.with_bank import full_score  # noqa: PLC0415
@@ -181,7 +193,7 @@ class GatePlan(Compact):
             method="bank" if self.bank_id else "paired" if known is None else "probabilities",
             estimand=self.estimand,
             n_total=len(self.order),
-            per_item=1.0 / n_items - self.none_left,
+            ahead=looks_ahead(estimate, self.boundaries),  # of the last look: an undecided verdict rests on it
             baseline_score=score,
             next_items=self.next_items(answered),
             notes=[] if to_first else self._on_more_answers(pair, taken, of_bank),
@@ -262,7 +274,10 @@ class GatePlan(Compact):
             raise DataError(
                 f"{folder} must be the folder of a gate. Begin one: itembank gate start BASELINE -o FOLDER."
             )
-        record = read_json(path)
+        try:
+            record = read_json(path)
+        except DataError as error:
+            raise IntegrityError(f"{error} The gate is damaged: start anew.") from error
         is_signed = isinstance(record, dict) and RECORD_KEY in record and digest_fits(record)
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")

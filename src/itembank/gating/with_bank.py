@@ -1,5 +1,7 @@
 """The difference of two models by what a bank knows: an order of drawn items, and predictions that answers correct."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from itembank.bank.banks import Bank
@@ -93,10 +95,17 @@ def bank_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
     before = baseline.observations.responses[:, items]
     changed, share, variance = answers - before, sample.expansion / sample.expansion.sum(), float(chance.variance[0, 0])
     plain = float(difference_variances(sample, before)[0][0, 0])  # of the answers that changed alone
-    return PairedLook(
+    look = PairedLook(
         float(value[0, 0]) - score,
         variance,
         float(counts.sum()) * (min(variance / plain, 1.0) if plain > 0.0 else 1.0) if pair.is_binary else 0.0,
         max(float(chance.freedom[0, 0]) - 1.0, 1.0),
         (float(np.sum(share * (changed < 0.0))), float(np.sum(share * (changed > 0.0)))),
     )
+
+    def ahead(n: int) -> PairedLook:
+        """Chance falls as with items drawn alike."""
+        part = max(1.0 / n - 1.0 / bank.n_items, 0.0) / (1.0 / items.size - 1.0 / bank.n_items)
+        return replace(look, variance=part * look.variance, unit=part * look.unit, is_exact=n >= bank.n_items)
+
+    return replace(look, ahead=ahead)

@@ -1,6 +1,8 @@
 """The difference of two models from answers to the same items, and the order in which items stand for all."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,46 @@ class PairedLook:
     degrees: float  # Of freedom of the variance
     flips: tuple[float, float] = (0.0, 0.0)  # Fractions of the items answered that fell, and rose
     is_exact: bool = False  # Whether all items are answered, and their difference is what is asked for
+    ahead: Callable[[int], "PairedLook"] | None = field(default=None, repr=False, compare=False)
+    """What so many items would say, were the shares of answers that change those of these items."""
+
+
+class _Items(NamedTuple):
+    """What items say of a difference, as parts of its variance that do not depend on their number."""
+
+    n: int
+    total: int
+    n_groups: int
+    n_columns: int  # Of the regression
+    is_finite: bool
+    value: float
+    flips: tuple[float, float]
+    residual: float  # Mean square of an item
+    of_accuracy: float | None  # The same of what probabilities leave of it
+    of_one: tuple[float, float | None]  # Mean square of a difference by clusters, and by items if right or wrong
+    chance: float | None
+
+    def look(self, m: int) -> PairedLook:
+        """With m items that change as these do; beyond all items there are so many of them."""
+        of_all = max(self.total, m)
+        per_item = max(1.0 / m - (1.0 / of_all if self.is_finite else 0.0), 0.0)
+        groups = self.n_groups * m / self.n
+        degrees = float(max(groups - self.n_columns, 1))
+        variance = self.residual * groups / degrees * per_item
+        if self.of_accuracy is not None:
+            left = (1.0 - m / of_all) if self.is_finite else 1.0
+            unseen = left / of_all if self.is_finite else 0.0
+            variance += self.of_accuracy * groups / degrees * (left**2 / (m + PRIOR_ITEMS) + unseen)
+        if self.chance is not None:
+            variance += self.chance / of_all
+            per_item += 1.0 / of_all
+        unit, (by_groups, by_items) = 0.0, self.of_one
+        if by_items is not None:
+            spread = by_groups * groups / degrees
+            plain = spread * per_item
+            unit = per_item * (max(spread / by_items, 1.0) * min(variance / plain, 1.0) if plain > 0.0 else 1.0)
+        is_exact = self.is_finite and m == of_all and self.chance is None
+        return PairedLook(self.value, variance, unit, degrees, self.flips, is_exact=is_exact)
 
 
 def paired_look(
@@ -59,7 +101,6 @@ def paired_look(
         p = None
     is_sample = is_finite and n < total
     left = (1.0 - n / total) if is_finite else 1.0  # part of the items that is predicted
-    per_item = max(1.0 / n - (1.0 / total if is_finite else 0.0), 0.0)
     columns: list[FloatArray] = [np.ones(total)]
     if is_sample:
         columns.append(y)
@@ -71,37 +112,29 @@ def paired_look(
     project = np.linalg.solve(x.T @ x + np.diag([0.0] + [1.0] * (len(columns) - 1)), x.T)
     group = np.arange(n) if clusters is None else np.unique(clusters[asked][seen], return_inverse=True)[1]
     n_groups = int(group.max()) + 1
-    degrees = float(max(n_groups - len(columns), 1))
 
-    def spread(residuals: FloatArray) -> float:
-        """Variance of an item, or what it would be had the sums of clusters come from single items."""
+    def square(residuals: FloatArray) -> float:
+        """Mean square of an item, or what it would be had the sums of clusters come from single items."""
         sums = np.bincount(group, weights=residuals)
-        return float(sums @ sums) / n * n_groups / degrees
+        return float(sums @ sums) / n
 
     d = answers[seen] - y[seen]
     if p is None:
         coefficients = project @ d
         predicted = float(ahead @ coefficients)
-        variance = spread(d - x @ coefficients) * per_item
+        of_g, of_r = square(d - x @ coefficients), None
     else:
         g = p[1][seen] - p[0][seen]
         r = d - g
-        of_g, of_r = project @ g, project @ r
-        predicted = float(ahead @ (of_g + n / (n + PRIOR_ITEMS) * of_r))
-        unseen = left / total if is_finite else 0.0
-        variance = spread(g - x @ of_g) * per_item
-        variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + unseen)
-    of_one = spread(d - d.mean())
-    if chance is not None:
-        variance += chance / total
-        per_item += 1.0 / total
+        by_g, by_r = project @ g, project @ r
+        predicted = float(ahead @ (by_g + n / (n + PRIOR_ITEMS) * by_r))
+        of_g, of_r = square(g - x @ by_g), square(r - x @ by_r)
     value = (1.0 - left) * float(d.mean()) + left * predicted
-    unit = 0.0
-    if np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all():
-        by_items, plain = float(np.mean((d - d.mean()) ** 2)), of_one * per_item
-        unit = per_item * (max(of_one / by_items, 1.0) * min(variance / plain, 1.0) if plain > 0.0 else 1.0)
     changed = (float(np.mean(d < 0.0)), float(np.mean(d > 0.0)))
-    return PairedLook(value, variance, unit, degrees, changed, is_exact=is_finite and n == total and chance is None)
+    is_binary = bool(np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all())
+    of_one = square(d - d.mean()), float(np.mean((d - d.mean()) ** 2)) if is_binary else None
+    items = _Items(n, total, n_groups, len(columns), is_finite, value, changed, of_g, of_r, of_one, chance)
+    return replace(items.look(n), ahead=items.look)
 
 
 def run_chance(
