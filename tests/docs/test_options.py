@@ -47,6 +47,7 @@ FOREIGN = {
     *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name", "--max-retries"),
     *(
         "--only-kept",
+        "--draws",
         "--breaks",
         "--hook-type",
         "--upgrade",

@@ -63,7 +63,7 @@ def test_rows_in_another_order_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "task", "columns", "message"),
     [
-        ("details_org__a/d", "t", {"example": ["q"], "score": [1.0]}, "there must be a struct of metrics"),
+        ("details_org__a/d", "t", {"example": ["q"], "marks": [1.0]}, "there must be a struct of metrics"),
         ("details_org__a/d", "t", {"example": [], "acc": []}, "at least one answer"),
         ("d", "t", OLD, "the model is unknown"),
     ],
