@@ -281,6 +281,15 @@ def test_promptfoo_of_2024_names_no_test_and_no_reason(tmp_path):
         assert kinds(matrix) == [["answer", "answer", "harness", "answer"]]
 
 
+def test_tests_of_two_suites_that_have_one_number_are_refused(tmp_path):
+    for name, words, session in (("a", "x", 1), ("b", "x", 2), ("c", "y", 3)):
+        row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": [row]}}))
+    assert read_responses([tmp_path / "a.json", tmp_path / "b.json"]).responses.tolist() == [[1], [1]]
+    with pytest.raises(DataError, match="must ask the same in all rows, got another content for 1 items: '0'"):
+        read_responses(tmp_path)
+
+
 def test_two_prompts_of_one_provider_are_two_models(tmp_path):
     rows = promptfoo(*PROMPTFOO, prompt={"label": "short"})
     rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})
@@ -304,6 +313,19 @@ def rollouts(path, rewards, **metadata):
     (path / "results.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
     if metadata:
         (path / "metadata.json").write_text(json.dumps(metadata))
+
+
+def test_rollouts_of_verifiers_tell_a_run_from_a_copy_and_an_example_from_another(tmp_path):
+    same = {"example_id": 0, "reward": 1.0, "prompt": "q"}
+    for run, completion in (("1", "x"), ("2", "x"), ("3", "y")):
+        path = tmp_path / "env--m" / run / "results.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({**same, "completion": completion}) + "\n")
+    with pytest.warns(DataWarning, match="1 rows repeat an earlier row"):
+        assert read_responses(tmp_path, spec=ReadingSpec(repeats="count")).n_trials.tolist() == [[2]]
+    path.write_text("".join(json.dumps({**same, "completion": "", "prompt": q}) + "\n" for q in "qr"))
+    with pytest.raises(DataError, match=r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'"):
+        read_responses(path)
 
 
 def test_verifiers_counts_rollouts_and_its_errors_are_lost(tmp_path):

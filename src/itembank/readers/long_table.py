@@ -262,7 +262,10 @@ def _several(name: str, unlike: pl.DataFrame, spec: ReadingSpec) -> str:
     item, one, other = rows[0]
     if name == CONTENT:
         names = shown([item for item, *_ in rows])
-        return f"an item must ask the same in all rows, got another content for {unlike.height} items: {names}."
+        return (
+            f"an item must ask the same in all rows, got another content for {unlike.height} items: {names}. If ids "
+            "start anew in each file or part, read those apart."
+        )
     if name in UNCHANGING:
         found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in rows]
         where = first_few(found, unlike.height)
@@ -332,15 +335,15 @@ def rows_of_records(
     spec = replace(spec, where={}, metric=(), missing_values=(), prefix_scenario=False)
     columns = []
     keys = [*records[0]] if records else ["model_id", "item_id", "response"]
-    for name in (name for name in LONG_COLUMNS if name in keys):
+    for name in (name for name in (*LONG_COLUMNS, CONTENT) if name in keys):
         values = [one[name] for one in records]
-        if name in NAMES:
+        if name in {*NAMES, CONTENT}:
             text = [None if value is None else str(value) for value in values]
             columns.append(pl.Series(name, text, dtype=pl.String))
         else:
             columns.append(pl.Series(name, values, dtype=pl.Float64))
     rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
-    about = ["item_id", *(name for name in keys if name not in LONG_COLUMNS)]
+    about = ["item_id", *(name for name in keys if name not in {*LONG_COLUMNS, CONTENT})]
     items = [{name: one[name] for name in about} for one in records] if len(about) > 1 else []
     rows = replace(rows, models=_with_known(rows.models, models), items=_with_known(rows.items, items))
     return rows if spec.model_id is None else rename_model(rows, spec.model_id)

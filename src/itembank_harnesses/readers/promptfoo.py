@@ -13,6 +13,8 @@ from itembank_harnesses.readers.trials import mean_cost
 
 RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
 """Keys of a result, now and before the end of 2024."""
+OF_THE_RUN = ("_conversation", "sessionId")
+"""Variables that promptfoo adds while a test runs, and that say nothing of what it asks."""
 
 
 def is_promptfoo(record: Record) -> bool:
@@ -40,7 +42,8 @@ def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
             name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
             prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
             latency = mean_cost([one.get("latencyMs")])
-            error, digest = _error(one), content_digest(one["vars"]) if "vars" in one else None
+            asked = {key: value for key, value in mapping(one.get("vars")).items() if key not in OF_THE_RUN}
+            error, digest = _error(one), content_digest(asked) if "vars" in one else None
             yield {
                 "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
                 "item_id": str(one.get("testIdx", digest)),

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, first_few, remedy, warn
+from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.progress import ProgressCallback
 from itembank.readers.collecting import own_files, read_each
 from itembank.readers.json_files import Record
@@ -109,13 +110,21 @@ def rows_of_trials(
     scenario = spec.scenario or scenario
     if spec.prefix_scenario and scenario:
         trials = [replace(one, item_id=item_of(scenario, one.item_id)) for one in trials]
+    told = sorted({(one.item_id, one.content) for one in trials if one.content})
+    changed = list(dict.fromkeys(one for (one, _), (other, _) in pairwise(told) if one == other))
+    if changed:
+        raise DataError(
+            f"{source}: a task must ask the same in all its trials, got another content for {len(changed)} tasks: "
+            f"{shown(changed)}. The tasks changed between the runs, or their ids start anew in each part: read those "
+            "apart."
+        )
     records = [*_records(str(about["model_id"]), scenario, trials, most, run)]
     rows = rows_of_records(source, records, spec, models=[about])
-    told = [pl.lit(settings_text({**settings, HIGHEST: f"{most:g}"})).alias(PROMPT_SETTINGS)]
+    about_items = [pl.lit(settings_text({**settings, HIGHEST: f"{most:g}"})).alias(PROMPT_SETTINGS)]
     metrics = {one.item_id: one.metric for one in trials if one.metric}
     if metrics:
-        told.append(pl.col("item_id").replace_strict(metrics, default=None).alias("metric"))
-    return replace(rows, items=rows.items.with_columns(told))
+        about_items.append(pl.col("item_id").replace_strict(metrics, default=None).alias("metric"))
+    return replace(rows, items=rows.items.with_columns(about_items))
 
 
 Agent: TypeAlias = tuple[str, str | None, Path]

@@ -74,6 +74,7 @@ def _of_rollouts(file: Path, lines: Sequence[Record]) -> tuple[str, str, Record,
             item_of(environment, one["example_id"]),
             None if is_lost else reward_of(one["reward"]),
             str(one["error"]) if is_lost else "",
+            content_digest(one["completion"], one.get("timing")),  # a copy of a run says the same, another does not
             costs=mapping(one.get("token_usage")),
             content=content_digest(one.get("prompt"), one.get("answer")),
         )
