@@ -25,12 +25,13 @@ def test_samples_that_pass_are_counted(tmp_path):
     assert list(live_code_bench_published(tmp_path)) == [("llm", "codegeneration", 0.75)]
 
 
-def test_tests_that_are_asked_for_one_by_one_are_items(tmp_path):
-    records = [{"question_id": "q", "test_id": k, "graded_list": [k == 0]} for k in range(2)]
-    path = write(tmp_path / "llm" / "Scenario.testoutputprediction_1_0.0_eval_all.json", records)
+@pytest.mark.parametrize(("scenario", "key"), [("testoutputprediction", "test_id"), ("codeexecution", "id")])
+def test_tests_that_are_asked_for_one_by_one_are_items(scenario, key, tmp_path):
+    records = [{"question_id": "q", key: k, "graded_list": [True]} for k in range(2)]
+    path = write(tmp_path / "llm" / f"Scenario.{scenario}_1_0.0_eval_all.json", records)
     rows = rows_of_source("livecodebench", [path], ReadingSpec())
     assert rows.items["item_id"].to_list() == ["q/0", "q/1"]
-    assert rows.items["scenario"].unique().to_list() == ["testoutputprediction"]
+    assert rows.items["scenario"].unique().to_list() == [scenario]
     assert not list(live_code_bench_published(path))
 
 

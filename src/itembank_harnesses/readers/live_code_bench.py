@@ -70,14 +70,14 @@ def _read(file: Path, named: Path, spec: ReadingSpec) -> list[Record]:
 
 
 def _problems(file: Path, spec: ReadingSpec) -> Iterator[Record]:
-    """Give the problems of a file; where each test is asked for by itself, each is an item."""
+    """Give the problems of a file; where each test or run of code is asked for by itself, each is an item."""
     for record in each_record(file):
         if not is_live_code_bench(record):
             raise NotGradedError(
                 f"{file}: a problem must have question_id and graded_list, got {shown(list(record), 8)}. Run "
                 "LiveCodeBench with --evaluate and read *_eval_all.json."
             )
-        problem, test = record["question_id"], record.get("test_id")
+        problem, test = record["question_id"], record.get("test_id", record.get("id"))
         yield {
             "model_id": model_of(file),
             "item_id": str(problem) if test is None else f"{problem}/{test}",
