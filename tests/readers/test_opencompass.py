@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, ModelWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -40,6 +40,24 @@ def test_a_list_of_details_with_scores_of_another_name(tmp_path):
     entries = [{"pred": "x", "answer": "A", "score": 0.5}, {"pred": "y", "answer": "B", "score": 1.0}]
     write(tmp_path, "results", "m", "d", {"details": entries})
     assert read_responses(tmp_path).responses.tolist() == [[0.5, 1.0]]
+
+
+@pytest.mark.parametrize("key", ["correct", "is_correct", "cascade_correct"])
+def test_attempts_at_an_item_are_counted_when_asked_for(key, tmp_path):
+    entries = [{"pred": [0, 1], "answer": ["0", "0"], key: [True, one], "G-Pass@2_0.5": 1.0} for one in (True, None)]
+    write(tmp_path, "results", "m", "aime", {"details": entries})
+    with pytest.raises(DataError, match="never averaged unasked"):
+        read_responses(tmp_path)
+    with pytest.warns(ModelWarning, match="lost answers"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
+    assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[1, 1]], [[2, 1]])
+    assert matrix.lost.n.tolist() == [[0, 1]]
+
+
+def test_an_answer_that_is_a_number_is_no_score(tmp_path):
+    write(tmp_path, "results", "m", "d", {"details": [{"pred": [1], "answer": ["0"]}]})
+    with pytest.raises(DataError, match="no metric that can be a response: it logs none"):
+        read_responses(tmp_path)
 
 
 def test_predictions_alone_are_refused_with_a_hint(tmp_path):

@@ -16,6 +16,12 @@ from itembank_harnesses.readers.sources import SOURCES
 KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False, source="opencompass")
 QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
 """Keys of an entry that tell the item."""
+RIGHT = ("correct", "is_correct", "cascade_correct")
+"""Keys of whether an entry is right, in the order in which OpenCompass itself looks for them."""
+TEXTS = frozenset(
+    {*QUESTION, "pred", "prediction", "predictions", "origin_prediction", "refr", "label", "idx", "index"}
+)
+"""Keys of what was asked and answered: an answer that is a number is no score."""
 
 
 def is_opencompass(record: Record) -> bool:
@@ -52,14 +58,21 @@ def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
     for number, entry in entries:
         if isinstance(entry, dict):  # beside the items is their type
             told = [entry.get(key) for key in QUESTION]
-            yield LoggedAnswer(str(number), _metrics(entry), content_digest(*told) if any(told) else None)
+            content = content_digest(*told) if any(told) else None
+            for attempt, metrics in enumerate(_metrics(entry)):
+                yield LoggedAnswer(str(number), metrics, content, str(attempt))
 
 
-def _metrics(entry: Record) -> dict[str, Any]:
-    """Whether an entry is right; where it does not say, whatever numbers it holds."""
-    values = {key: (value[0] if isinstance(value, list) and len(value) == 1 else value) for key, value in entry.items()}
-    numbers = {key: value for key, value in values.items() if isinstance(value, bool | int | float)}
-    return {"correct": numbers["correct"]} if "correct" in numbers else numbers
+def _metrics(entry: Record) -> list[dict[str, Any]]:
+    """Whether each attempt of an entry is right; where it does not say, whatever numbers it holds.
+
+    A value is in a list, of one attempt or of several (`n`). G-Pass@k beside several is a score of none of them.
+    """
+    name = next((key for key in RIGHT if key in entry), None)
+    if name is not None:
+        return [{RIGHT[0]: one} for one in (entry[name] if isinstance(entry[name], list) else [entry[name]])]
+    values = {key: one[0] if isinstance(one, list) and len(one) == 1 else one for key, one in entry.items()}
+    return [{key: one for key, one in values.items() if isinstance(one, bool | int | float) and key not in TEXTS}]
 
 
 def _is_numbered(details: Any) -> bool:
