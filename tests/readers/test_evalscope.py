@@ -78,6 +78,20 @@ def test_answers_that_failed_are_missing_and_said(tmp_path):
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
 
 
+def test_answers_that_nobody_judged_are_lost(tmp_path):
+    write(tmp_path, "reviews", "m", "a", [review(0, {"acc": 1.0})])
+    write(tmp_path, "predictions", "m", "a", [{"index": k, "model_output": {}} for k in (0, 1)])
+    write(tmp_path, "reviews", "m", "old", [old_review(0, True), {**old_review(1, True), "choices": []}])
+    with pytest.warns(DataWarning, match="2 of 'm' .1 without a response, 1 judge error"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope"))
+    assert dict(zip(matrix.item_ids, matrix.lost.n[0].tolist(), strict=True)) == {
+        "a/0": 0,
+        "a/1": 1,
+        "old/0": 0,
+        "old/1": 1,
+    }
+
+
 def test_several_answers_to_one_item_are_counted_when_asked_for(tmp_path):
     records = [
         review(10 * group + k, {"acc": float(k == 0)}, group=group, question="q") for group in (0, 1) for k in (0, 1)

@@ -72,10 +72,22 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
 
 def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
     predictions = _predictions(file.path)
+    rest = dict(predictions)
     for record in each_record(file.path):
         if not is_evalscope(record):
             raise DataError(f"{file.path}: every line must be a review with a score, got one without.")
-        yield from _new(record, predictions) if "sample_score" in record else _old(record)
+        if "sample_score" not in record:
+            yield from _old(record)
+            rest.clear()
+            continue
+        for one in _new(record, predictions):
+            yield one
+            rest.pop(str(record.get("index")), None)
+            if one.document != str(record.get("index")):  # of repeated ones predictions do not tell the item
+                rest.clear()
+    # with ignore_errors there is no review of an answer that could not be judged
+    for index, one in rest.items():
+        yield replace(one, document=index, attempt=index, error=one.error or "judge: no review")
 
 
 def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[LoggedAnswer]:
@@ -99,16 +111,17 @@ def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[Logge
 
 
 def _old(record: Record) -> Iterator[LoggedAnswer]:
-    """Give the answers of a review before 1.0, one a choice."""
+    """Give the answers of a review before 1.0, one a choice; one without a choice is lost."""
     question = record.get("raw_input") or record.get("origin_prompt")
     content = content_digest(question)
     usage = mapping(record.get("usage"))
     tokens = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
-    for number, choice in enumerate(listed(record.get("choices"))):
+    for number, choice in enumerate(listed(record.get("choices")) or [{}]):
         value = mapping(mapping(choice).get("review")).get("result")
         metrics = value if isinstance(value, dict) else {METRIC: value}
         document = str(record["index"]) if "index" in record else content[:12]
-        yield LoggedAnswer(document, metrics, content, str(number), tokens, error="judge" if value is None else "")
+        error = "" if value is not None else "judge" if choice else "no answer"
+        yield LoggedAnswer(document, metrics, content, str(number), tokens, error)
 
 
 def _predictions(path: Path) -> dict[str, LoggedAnswer]:
