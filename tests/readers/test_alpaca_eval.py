@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning
 from itembank.readers.collecting import rows_of_source
 from itembank.readers.reading_specs import ReadingSpec
 from itembank_harnesses.readers.alpaca_eval import alpaca_eval_published, is_alpaca_eval
@@ -41,6 +41,18 @@ def test_one_judge_is_taken(tmp_path):
     assert rows_of_source("alpaca-eval", [tmp_path], other).response.tolist() == [0.0]
     with pytest.raises(DataError, match="no annotations are by the judge 'me'"):
         rows_of_source("alpaca-eval", [tmp_path], ReadingSpec(metric=("me",)))
+
+
+def test_models_that_others_judged_are_named_and_two_judges_are_not_taken_for_one(tmp_path):
+    write_alpaca_eval(tmp_path, {"m": [2.0]})
+    write_alpaca_eval(tmp_path, {"n": [1.0]}, judge="j1")
+    with pytest.warns(DataWarning, match="1 models have no annotations by the judge .* left out: 'n'"):
+        rows = rows_of_source("alpaca-eval", [tmp_path], ReadingSpec())
+    assert rows.models["model_id"].to_list() == ["m"]
+    write_alpaca_eval(tmp_path / "b", {"m": [2.0]}, judge="j1")
+    write_alpaca_eval(tmp_path / "b", {"n": [2.0]}, judge="j2")
+    with pytest.raises(DataError, match=r"judged by one judge .*'j1', 'j2'. To take one, add: metric=\('j1',\)"):
+        rows_of_source("alpaca-eval", [tmp_path / "b"], ReadingSpec())
 
 
 def test_what_cannot_be_is_refused(tmp_path):

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.documents import read_document
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import own_files, read_each
 from itembank.readers.json_files import Record, each_record
 from itembank.readers.long_table import rows_of_records
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows, joined_source
 
@@ -34,7 +34,8 @@ def is_alpaca_eval(record: Any) -> bool:
 def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place."""
     files, source = own_files(paths, "alpaca-eval", spec), joined_source(paths)
-    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file, spec)), progress, spec)
+    judge, files = _of_one_judge(files, spec)
+    parts = read_each(files, lambda file: list(_annotations(file, judge, spec)), progress, spec)
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
@@ -44,23 +45,35 @@ def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
             f"{source}: all models must be compared with one baseline (generator_1), got {shown(baselines)}. Name the "
             "folders of one of them."
         )
+    judges = sorted({one["judge"] for one in found})
+    if len(judges) > 1:
+        raise DataError(
+            f"{source}: all models must be judged by one judge (annotator), got {shown(judges)}. To take one, add: "
+            f"{how(metric=(judges[0],))}"
+        )
     return rows_of_records(source, found, spec)
 
 
-def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
-    """Return the files of the judge that was asked for, else of the usual one where there are several."""
+def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> tuple[str | None, list[Path]]:
+    """Return the judge that was asked for, else the usual one, and its files; None and all where there is neither."""
     judges = {file: file.parent.name for file in files}
     names = sorted(set(judges.values()))
     asked = [name for name in spec.metric if "=" not in name]
     wanted = next((name for name in asked or [JUDGE] if name in names), None)
+    without = {file.parents[1] for file in files} - {file.parents[1] for file in files if judges[file] == wanted}
+    if wanted is not None and without:
+        left = shown(sorted(place.name for place in without))
+        warn(
+            f"{len(without)} models have no annotations by the judge {wanted!r} and are left out: {left}.", DataWarning
+        )
     if asked and wanted is None:
         usual = JUDGE if JUDGE in names else names[0]
         problem = f"no annotations are by the judge {shown(asked)}; there are {shown(names)}."
         raise RefusedError([problem], WaysOut(metrics=(usual,)), spec)
-    return [file for file in files if wanted is None or judges[file] == wanted]
+    return wanted, [file for file in files if wanted is None or judges[file] == wanted]
 
 
-def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+def _annotations(file: Path, judge: str | None, spec: ReadingSpec) -> Iterator[Record]:
     """Give the comparisons of a file; an item is told by its instruction, wherever that is."""
     for record in each_record(file):
         if not is_alpaca_eval(record):
@@ -73,6 +86,7 @@ def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
             "item_id": f"alpaca_eval/{digest[:16]}",
             "content_hash": digest,
             "response": _preference(file, record["preference"]),
+            "judge": judge or str(record.get("annotator") or file.parent.name),
             "scenario": spec.scenario or "alpaca_eval",
             "subscenario": record.get("dataset"),
         }
