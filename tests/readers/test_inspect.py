@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, ModelWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import zstandard
@@ -160,6 +160,42 @@ def test_the_first_scorer_is_taken_unless_another_is_asked_for(tmp_path):
     assert read_inspect(path, metric=["none", "toy=graded/facts"]).responses[0].tolist() == [1, 1, 1]
     with pytest.raises(DataError, match=r"unknown scorer 'mach' for task 'toy': it has .* Did you mean 'match'"):
         read_inspect(path, metric="mach")
+
+
+def test_the_first_scorer_is_one_that_scored_every_run(tmp_path):
+    both = {"scores": {"strict": {"value": "I"}, "match": {"value": "C"}}}
+    first = [{**sample("a"), **both}, sample("b", scorer="match")]
+    write_json(tmp_path / "1.json", first[::-1], header(n_items=2))
+    with (
+        pytest.warns(ModelWarning, match="lost answers"),
+        pytest.warns(DataWarning, match=r"scorer 'strict' of task 'toy' \(it also has 'match'\)"),
+    ):
+        read(tmp_path)
+    write_json(tmp_path / "2.json", [sample("a"), sample("b")], header(model="lab/b", n_items=2))
+    with pytest.warns(DataWarning, match=r"scorer 'match' of task 'toy' \(it also has 'strict'\)"):
+        assert read(tmp_path).responses.tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(DataError, match=r"'strict' of task 'toy' must have scored every run, got 1 .*'2\.json'"):
+        read_inspect(tmp_path, metric="strict")
+    write_json(tmp_path / "3.json", [sample("a", scorer="other")], header(model="lab/c", n_items=2))
+    with pytest.raises(DataError, match=r"must have scored every run, got 2 .*Score those logs again"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_samples_that_somebody_invalidated_are_lost(kind, tmp_path):
+    samples = [{**sample("a"), "invalidation": {"author": "me"}}, sample("b")]
+    about = {**header(n_items=2), "invalidated": True}
+    path = tmp_path / f"1.{kind}"
+    if kind == "json":
+        write_json(path, samples, about)
+    else:
+        write_eval(path, [sample("a"), sample("b")], about)
+        with zipfile.ZipFile(path, "a") as archive:
+            for one in samples:
+                archive.writestr(f"samples/{one['id']}_epoch_1.json", json.dumps(one))
+    with pytest.warns(ModelWarning, match="lost answers"):
+        matrix = read(path)
+    assert (matrix.lost.n.tolist(), matrix.responses[0, 1]) == ([[1, 0]], 1)
 
 
 def test_ids_may_be_whole_numbers_and_hold_slashes(tmp_path):

@@ -124,9 +124,14 @@ def sample_document(task: str, record: Record, *, is_whole: bool) -> Document:
 def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str]) -> dict[str, str]:
     """Scorer of each task whose scores are the responses; tasks that nobody scored are refused, or left out."""
     names: dict[str, dict[str, None]] = {}
+    by_run: dict[str, dict[Path, set[str]]] = {}
     for run in runs:
-        for sample in run.samples.values():
-            names.setdefault(run.task, {}).update(dict.fromkeys(sample.scores))
+        # those of the sample with most first, in Inspect's order: a sample may lack the score of some
+        of_samples = sorted((sample.scores for sample in run.samples.values()), key=len, reverse=True)
+        found = dict.fromkeys(name for scores in of_samples for name in scores)
+        names.setdefault(run.task, {}).update(found)
+        if found:
+            by_run.setdefault(run.task, {})[run.path] = set(found)
     notes: list[str] = []
     chosen: dict[str, str] = {}
     refused: list[str] = []
@@ -146,11 +151,20 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
             f"('inspect score LOG'), {out}"
         )
     for task in (task for task, found in names.items() if found):
+        in_all = [name for name in names[task] if all(name in own for own in by_run[task].values())]
         try:
-            chosen[task] = choose_scorer(task, list(names[task]), spec.metric, notes)
+            name = choose_scorer(task, list(dict.fromkeys([*in_all, *names[task]])), spec.metric, notes)
+            without = [path.name for path, own in by_run[task].items() if name not in own]
+            if without:
+                raise DataError(
+                    f"scorer {quoted(name)} of task {quoted(task)} must have scored every run, got {len(without)} with "
+                    f"scores of others only: {shown(without)}. Score those logs again ('inspect score LOG')."
+                )
+            chosen[task] = name
         except DataError as error:
             refused.append(str(error))
-            metrics.append(f"{escape(task)}={next(iter(names[task]))}")
+            metrics.extend(f"{escape(task)}={one}" for one in in_all[:1])
+            unscored.extend([] if in_all else [task])  # by no scorer that all have
     if refused and not (spec.skip_unusable and chosen):
         excluded = tuple(map(escape, unscored)) if len(unscored) < len(names) else ()
         mends = not problems and (excluded or not unscored)

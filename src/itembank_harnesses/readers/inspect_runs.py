@@ -94,10 +94,14 @@ def _archived(path: Path) -> tuple[Record, list[Record]]:
         header = document("header.json" if "header.json" in members else "_journal/start.json")
         if not isinstance(header, dict):
             raise DataError(f"{path}: the header must be an object, got {type(header).__name__}.")
-        if "summaries.json" in members:
-            return header, _listed(path, document("summaries.json"))
-        parts = sorted((int(found[1]), name) for name in members if (found := _SUMMARIES.fullmatch(name)))
-        return header, [one for _, name in parts for one in _listed(path, document(name))]
+        names = ["summaries.json"]
+        if header.get("invalidated") is True:  # summaries do not say which samples are
+            names = [name for name in members if name.startswith("samples/")]
+            return header, [one if isinstance(one := document(name), dict) else {} for name in names]
+        if "summaries.json" not in members:
+            parts = sorted((int(found[1]), name) for name in members if (found := _SUMMARIES.fullmatch(name)))
+            names = [name for _, name in parts]
+        return header, [one for name in names for one in _listed(path, document(name))]
 
 
 def _listed(path: Path, samples: Any) -> list[Record]:

@@ -106,6 +106,8 @@ def sample_of(record: Record) -> Sample:
     if scores is not None and not isinstance(scores, dict):
         raise DataError(f"the scores of a sample must be an object, got {type(scores).__name__} for {sample_id!r}.")
     failure = _failure(record)
+    if record.get("invalidation"):  # somebody said so, and a retry runs it again
+        scores, failure = None, ERROR
     content = content_hash(record["input"], record.get("target", "")) if "input" in record else None
     return Sample(sample_id, epoch, flat_scores(scores), content, failure, sample_costs(record))
 
