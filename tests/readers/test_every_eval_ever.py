@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, ModelWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -28,12 +28,15 @@ def line(sample, score, *, model="org/a", evaluation="gsm8k", result="gsm8k/acc"
     }
 
 
-def write(folder, number, lines, *, metrics=None, lower=()):
+def write(folder, number, lines, *, metrics=None, lower=(), **config):
     folder.mkdir(parents=True, exist_ok=True)
     samples = folder / (UUID.format(number) + "_samples.jsonl")
     samples.write_text("".join(json.dumps(one) + "\n" for one in lines))
     results = [
-        {"evaluation_result_id": key, "metric_config": {"metric_name": name, "lower_is_better": name in lower}}
+        {
+            "evaluation_result_id": key,
+            "metric_config": {"metric_name": name, "lower_is_better": name in lower, **config},
+        }
         for key, name in (metrics or {"gsm8k/acc": "accuracy"}).items()
     ]
     aggregate = {"evaluation_id": "x", "model_info": {"id": "org/a"}, "evaluation_results": results}
@@ -67,6 +70,15 @@ def test_lines_of_one_sample_are_its_metrics(tmp_path):
         read_responses(path)
     matrix = read_responses(path, metric="f1")
     assert (matrix.n_trials, matrix.responses.tolist()) == (None, [[0.25, 1.0]])
+
+
+def test_a_score_of_an_unknown_level_is_lost(tmp_path):
+    path = write(tmp_path, 1, [line("1", 1), line("2", -1), line("3", 0)], has_unknown_level=True)
+    with pytest.warns(ModelWarning, match="lost answers"):
+        assert read_responses(path).lost.n.tolist() == [[0, 1, 0]]
+    path = write(tmp_path, 1, [line("1", 1), line("2", -1), line("3", 0)])
+    with pytest.raises(DataError, match=r"must lie in \[0, 1\], got values from -1"):
+        read_responses(path)
 
 
 def test_errors_are_missing_and_samples_again_are_attempts(tmp_path):

@@ -4,7 +4,7 @@ A line is one sample and metric; lines of one sample are put together. The scena
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from itembank_harnesses.readers.sources import SOURCES
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
 SCORE = "score"
 """What a metric is called that no aggregate names."""
+UNKNOWN = -1
+"""Score of a metric with an unknown level that nobody could tell."""
 
 
 def is_every_eval_ever(record: Record) -> bool:
@@ -39,14 +41,15 @@ def every_eval_ever_rows(
 ) -> ResponseRows:
     """Read samples files, and folders of them."""
     lines: dict[tuple[Path, str, str], list[tuple[str, LoggedAnswer]]] = {}
-    metrics: dict[Path, Mapping[str, str]] = {}
+    metrics: dict[Path, tuple[Mapping[str, str], Collection[str]]] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
     for path in own_files(paths, "eee", spec):
         try:
             if path.suffix == ".json" and "evaluation_results" in first_record(path):
                 raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {SOURCES['eee'].hint}")
-            metrics[path], lower, date = _aggregate(path)
+            names, lower, with_unknown, date = _aggregate(path)
+            metrics[path] = names, with_unknown
             evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
             problems.append(str(error))
@@ -60,7 +63,7 @@ def every_eval_ever_rows(
 
     def read(file: SampleFile) -> Samples:
         own = lines.pop((file.path, file.run.model_name, file.task))
-        return samples_of(file, list(_answers(own, metrics[file.path])))
+        return samples_of(file, list(_answers(own, *metrics[file.path])))
 
     files = wanted(found, spec)
     samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
@@ -101,22 +104,27 @@ def _answer(record: Record) -> LoggedAnswer:
     )
 
 
-def _aggregate(path: Path) -> tuple[dict[str, str], list[str], str]:
-    """Name of the metric of each result, those that are better when lower, and the date, as the aggregate tells."""
+def _aggregate(path: Path) -> tuple[dict[str, str], list[str], list[str], str]:
+    """Name of the metric of each result, those better when lower, those with an unknown level, and the date."""
     beside = path.with_name(path.name.split("_samples.")[0] + ".json")
     content = mapping(read_json(beside)) if beside != path and beside.is_file() else {}
-    names, lower = {}, []
+    names: dict[str, str] = {}
+    lower, with_unknown = [], []
     for result in map(mapping, listed(content.get("evaluation_results"))):
         config = mapping(result.get("metric_config"))
         name = str(config.get("metric_name") or config.get("metric_id") or SCORE)
         names[str(result.get("evaluation_result_id", result.get("evaluation_name")))] = name
         if config.get("lower_is_better") is True:
             lower.append(name)
-    return names, lower, str(content.get("evaluation_timestamp", ""))
+        if config.get("has_unknown_level") is True:
+            with_unknown.append(name)
+    return names, lower, with_unknown, str(content.get("evaluation_timestamp", ""))
 
 
-def _answers(lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str]) -> Iterator[LoggedAnswer]:
-    """Give one answer a sample and attempt, with the metrics of all its lines."""
+def _answers(
+    lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str], with_unknown: Collection[str]
+) -> Iterator[LoggedAnswer]:
+    """Give one answer a sample and attempt, with the metrics of all its lines; unknown ones are lost."""
     seen: Counter[tuple[str, str]] = Counter()
     together: dict[tuple[str, int], dict[str, LoggedAnswer]] = {}
     for result, answer in lines:
@@ -124,9 +132,10 @@ def _answers(lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str]
         together.setdefault((sample, seen[sample, name]), {})[name] = answer
         seen[sample, name] += 1
     for (_, attempt), answers in together.items():
+        scores = {name: one.metrics[SCORE] for name, one in answers.items() if not one.error}
         yield replace(
             next(iter(answers.values())),
-            metrics={name: one.metrics[SCORE] for name, one in answers.items() if not one.error},
+            metrics={n: None if one == UNKNOWN and n in with_unknown else one for n, one in scores.items()},
             attempt=str(attempt),
             error=next(iter(answers.values())).error if all(one.error for one in answers.values()) else "",
         )

@@ -23,7 +23,7 @@ COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_token
 MAIN_SPLIT = "test"
 BOOKKEEPING = (
     *("num_", "finish_reason_", "prompt_truncated", "inference_", "training_"),
-    *("batch_size", "logprob", "max_prob"),
+    *("batch_size", "logprob", "max_prob", "predicted_index"),
 )
 """What names of statistics begin with that say nothing of how good an answer is."""
 
