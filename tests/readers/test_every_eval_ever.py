@@ -1,6 +1,7 @@
 """Samples of Every Eval Ever, in the layout of its schema 0.3.0."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -79,6 +80,22 @@ def test_a_score_of_an_unknown_level_is_lost(tmp_path):
     path = write(tmp_path, 1, [line("1", 1), line("2", -1), line("3", 0)])
     with pytest.raises(DataError, match=r"must lie in \[0, 1\], got values from -1"):
         read_responses(path)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"min_score": 1, "max_score": 10}, "'accuracy' from 1 to 10"),
+        ({"min_score": -1, "max_score": 1}, "'accuracy' from -1 to 1"),
+        ({"score_type": "levels", "level_names": ["no", "half", "yes"]}, "'accuracy' from 0 to 2"),
+        ({"min_score": 0, "max_score": 100}, ""),
+        ({"score_type": "levels", "level_names": ["no", "yes"]}, ""),
+    ],
+)
+def test_a_range_that_no_score_here_tells_is_warned_of(config, words, tmp_path):
+    path = write(tmp_path, 1, [line("1", 1), line("2", 0)], **config)
+    with pytest.warns(DataWarning, match=words) if words else nullcontext():
+        assert read_responses(path).responses.tolist() == [[1, 0]]
 
 
 def test_errors_are_missing_and_samples_again_are_attempts(tmp_path):

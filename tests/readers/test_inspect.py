@@ -206,6 +206,8 @@ def test_ids_may_be_whole_numbers_and_hold_slashes(tmp_path):
     assert matrix.responses.tolist() == [[1, 1], [0, 0]]
     deep = write_eval(tmp_path / "deep.eval", [sample("x/y")], header("pack/toy", n_items=1))
     assert read(deep).items.select("item_id", "task", "sample_id").rows() == [("pack/toy/x/y", "pack/toy", "x/y")]
+    with pytest.raises(DataError, match=r"must be once in each epoch, got 1 that have other scores .*: '1'"):
+        read(write_eval(tmp_path / "twice.eval", [sample("1"), sample("1", "I")]))
     with pytest.raises(DataError, match=r"ids of samples must differ as text, got 1 that are .*: '1'"):
         read(write_eval(tmp_path / "both.eval", [sample(1), sample("1")]))
 

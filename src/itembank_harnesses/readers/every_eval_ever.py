@@ -4,12 +4,12 @@ A line is one sample and metric; lines of one sample are put together. The scena
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning, first_few, remedy, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import own_files
@@ -41,33 +41,52 @@ def every_eval_ever_rows(
 ) -> ResponseRows:
     """Read samples files, and folders of them."""
     lines: dict[tuple[Path, str, str], list[tuple[str, LoggedAnswer]]] = {}
-    metrics: dict[Path, tuple[Mapping[str, str], Collection[str]]] = {}
+    aggregates: dict[Path, _Aggregate] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
     for path in own_files(paths, "eee", spec):
         try:
             if path.suffix == ".json" and "evaluation_results" in first_record(path):
                 raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {SOURCES['eee'].hint}")
-            names, lower, with_unknown, date = _aggregate(path)
-            metrics[path] = names, with_unknown
+            told = aggregates[path] = _aggregate(path)
             evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
             problems.append(str(error))
             continue
         for (model, task), own in evaluations.items():
             lines[path, model, task] = own
-            run = Run(model_name=model, higher_is_better={task: dict.fromkeys(lower, False)})
-            found.append(SampleFile(path, task, date, run, spec.model_id or model))
+            run = Run(model_name=model, higher_is_better={task: dict.fromkeys(told.lower, False)})
+            found.append(SampleFile(path, task, told.date, run, spec.model_id or model))
     if not found:
         refuse(problems)
 
     def read(file: SampleFile) -> Samples:
         own = lines.pop((file.path, file.run.model_name, file.task))
-        return samples_of(file, list(_answers(own, *metrics[file.path])))
+        return samples_of(file, list(_answers(own, aggregates[file.path])))
 
     files = wanted(found, spec)
     samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
-    return logged_rows(KIND, samples, [*problems, *unread], spec)
+    rows = logged_rows(KIND, samples, [*problems, *unread], spec)
+    _compare_ranges([aggregates[file.path] for file in files], rows, spec)
+    return rows
+
+
+def _compare_ranges(aggregates: Sequence["_Aggregate"], rows: ResponseRows, spec: ReadingSpec) -> None:
+    """Warn of metrics that are said to have another range than they are read with, though no score here tells so.
+
+    Aggregates of shares are often percentages.
+    """
+    taken, usual = set(rows.items["metric"]), {1.0, 100.0, spec.max_response}
+    ranges = {name: one for told in aggregates for name, one in told.ranges.items() if name in taken}
+    ranges = {name: (least, most) for name, (least, most) in ranges.items() if least < 0.0 or most not in usual}
+    other = [f"{name!r} from {least:g} to {most:g}" for name, (least, most) in ranges.items()]
+    if other:
+        way = remedy("max_response=...", "--max-response HIGHEST")
+        warn(
+            f"scores are read as shares of {spec.max_response:g}, and metrics are said to have another range: "
+            f"{first_few(other)}. To divide by the highest, add: {way}",
+            DataWarning,
+        )
 
 
 def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[str, LoggedAnswer]]]:
@@ -104,38 +123,50 @@ def _answer(record: Record) -> LoggedAnswer:
     )
 
 
-def _aggregate(path: Path) -> tuple[dict[str, str], list[str], list[str], str]:
-    """Name of the metric of each result, those better when lower, those with an unknown level, and the date."""
+@dataclass(slots=True)
+class _Aggregate:
+    """What the file beside samples tells; metrics by their names."""
+
+    date: str
+    names: dict[str, str] = field(default_factory=dict)  # By result
+    lower: list[str] = field(default_factory=list)  # Those that are better when lower
+    with_unknown: list[str] = field(default_factory=list)  # Those that have an unknown level
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # The least and the most that there can be
+
+
+def _aggregate(path: Path) -> _Aggregate:
+    """Read the aggregate beside a file of samples, if there is one."""
     beside = path.with_name(path.name.split("_samples.")[0] + ".json")
     content = mapping(read_json(beside)) if beside != path and beside.is_file() else {}
-    names: dict[str, str] = {}
-    lower, with_unknown = [], []
+    told = _Aggregate(str(content.get("evaluation_timestamp", "")))
     for result in map(mapping, listed(content.get("evaluation_results"))):
         config = mapping(result.get("metric_config"))
         name = str(config.get("metric_name") or config.get("metric_id") or SCORE)
-        names[str(result.get("evaluation_result_id", result.get("evaluation_name")))] = name
+        told.names[str(result.get("evaluation_result_id", result.get("evaluation_name")))] = name
         if config.get("lower_is_better") is True:
-            lower.append(name)
+            told.lower.append(name)
         if config.get("has_unknown_level") is True:
-            with_unknown.append(name)
-    return names, lower, with_unknown, str(content.get("evaluation_timestamp", ""))
+            told.with_unknown.append(name)
+        levels = listed(config.get("level_names"))
+        least, most = config.get("min_score", 0.0), config.get("max_score", len(levels) - 1 if levels else None)
+        if isinstance(least, int | float) and isinstance(most, int | float):
+            told.ranges[name] = float(least), float(most)
+    return told
 
 
-def _answers(
-    lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str], with_unknown: Collection[str]
-) -> Iterator[LoggedAnswer]:
+def _answers(lines: Sequence[tuple[str, LoggedAnswer]], told: _Aggregate) -> Iterator[LoggedAnswer]:
     """Give one answer a sample and attempt, with the metrics of all its lines; unknown ones are lost."""
     seen: Counter[tuple[str, str]] = Counter()
     together: dict[tuple[str, int], dict[str, LoggedAnswer]] = {}
     for result, answer in lines:
-        name, sample = names.get(result, SCORE), answer.document
+        name, sample = told.names.get(result, SCORE), answer.document
         together.setdefault((sample, seen[sample, name]), {})[name] = answer
         seen[sample, name] += 1
     for (_, attempt), answers in together.items():
         scores = {name: one.metrics[SCORE] for name, one in answers.items() if not one.error}
         yield replace(
             next(iter(answers.values())),
-            metrics={n: None if one == UNKNOWN and n in with_unknown else one for n, one in scores.items()},
+            metrics={n: None if one == UNKNOWN and n in told.with_unknown else one for n, one in scores.items()},
             attempt=str(attempt),
             error=next(iter(answers.values())).error if all(one.error for one in answers.values()) else "",
         )

@@ -293,6 +293,7 @@ def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:
     """Return the samples by their ids as text."""
     samples: dict[tuple[str, int], Sample] = {}
     alike: set[str] = set()
+    twice: set[str] = set()
     for record in log.samples:
         try:
             sample = sample_of(record)
@@ -301,7 +302,14 @@ def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:
         place = (str(sample.id), sample.epoch)
         if place in samples and type(samples[place].id) is not type(sample.id):
             alike.add(place[0])
+        elif place in samples and samples[place].scores != sample.scores:
+            twice.add(place[0])
         samples[place] = sample
+    if twice:
+        raise DataError(
+            f"{log.path}: a sample must be once in each epoch, got {len(twice)} that have other scores the second "
+            f"time: {shown(sorted(twice))}. Read the logs that Inspect wrote."
+        )
     if alike:
         raise DataError(
             f"{log.path}: ids of samples must differ as text, got {len(alike)} that are a whole number and text too: "
