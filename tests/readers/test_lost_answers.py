@@ -290,6 +290,24 @@ def test_tests_of_two_suites_that_have_one_number_are_refused(tmp_path):
         read_responses(tmp_path)
 
 
+def test_a_test_of_promptfoo_that_is_repeated_is_one_item(tmp_path):
+    tests = [{"vars": {"q": word}, "assert": [{"value": value}]} for word, value in (("x", 1), ("x", 2), ("y", 1))]
+    for repeat in (1, 2):
+        every = [test for test in tests for _ in range(repeat)]
+        rows = [
+            {**PROMPTFOO[index % 2], "testIdx": 5 + index, "vars": test["vars"], "testCase": test}
+            for index, test in enumerate(every)
+        ]
+        rows = promptfoo(*rows, provider={"id": str(repeat)})
+        (tmp_path / f"{repeat}.json").write_text(json.dumps({"evalId": "e", "results": {"results": rows}}))
+    with pytest.raises(DataError, match=r"repeated attempts .* never averaged unasked"):
+        read_responses(tmp_path)
+    matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
+    assert matrix.item_ids == ["5", "6", "7"]
+    assert matrix.responses.tolist() == [[1, 0, 1], [0.5, 0.5, 0.5]]
+    assert matrix.n_trials.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
 def test_two_prompts_of_one_provider_are_two_models(tmp_path):
     rows = promptfoo(*PROMPTFOO, prompt={"label": "short"})
     rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})

@@ -1,6 +1,6 @@
 """Results of promptfoo: ``promptfoo eval -o results.json``, a file of all providers; in ``.jsonl``, a line a result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,12 @@ def _results(record: Record) -> list[Any]:
 
 def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
     """Give results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
-    found = [one for record in each_record(file) for one in _results(record)]
+    found, run = [], ""
+    for record in each_record(file):
+        found += _results(record)
+        run = run or str(record.get("evalId") or "")
     with laid_out(file, "results of promptfoo"):
+        numbers, is_repeated = _numbers(found)
         prompts: dict[str, set[Any]] = {}
         for one in found:
             prompts.setdefault(_provider(one), set()).add(one.get("promptIdx", mapping(one.get("prompt")).get("label")))
@@ -42,20 +46,39 @@ def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
             name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
             prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
             latency = mean_cost([one.get("latencyMs")])
-            asked = {key: value for key, value in mapping(one.get("vars")).items() if key not in OF_THE_RUN}
-            error, digest = _error(one), content_digest(asked) if "vars" in one else None
+            error, digest = _error(one), content_digest(_asked(one)) if "vars" in one else None
             yield {
                 "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
-                "item_id": str(one.get("testIdx", digest)),
+                "item_id": str(numbers.get(one.get("testIdx"), digest)),
                 "response": None if error else float(bool(one["success"])),
                 "error": error,
-                "seed": one.get("repeatIndex"),
+                "seed": f"{run} {one.get('testIdx')}" if is_repeated else one.get("repeatIndex"),
                 "cost_usd": mean_cost([one.get("cost")]),
                 "seconds": None if latency is None else latency / 1000.0,
                 "input_tokens": mean_cost([tokens.get("prompt")]),
                 "output_tokens": mean_cost([tokens.get("completion")]),
                 "content_hash": digest,
             }
+
+
+def _asked(told: Record) -> Record:
+    """Variables of a test, or of a result, without those of the run."""
+    return {key: value for key, value in mapping(told.get("vars")).items() if key not in OF_THE_RUN}
+
+
+def _numbers(results: Sequence[Record]) -> tuple[dict[int, int], bool]:
+    """Return the number of the test of each index, and whether tests come again, as `promptfoo eval --repeat` does it.
+
+    Each time has an index of its own; a test is told by its variables and assertions. Those that come again leave no
+    gap, so that a test has the same number with and without repeats.
+    """
+    tests: dict[str, int] = {}
+    numbers: dict[int, int] = {}
+    for index, one in sorted({one["testIdx"]: one for one in results if "testIdx" in one}.items()):
+        test = mapping(one.get("testCase"))
+        key = content_digest(_asked(test), test.get("assert"), test.get("description")) if test else str(index)
+        numbers[index] = tests.setdefault(key, index - len(numbers) + len(tests))
+    return numbers, len(tests) < len(numbers)
 
 
 def _error(result: Record) -> str | None:
