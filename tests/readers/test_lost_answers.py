@@ -313,6 +313,9 @@ def test_two_prompts_of_one_provider_are_two_models(tmp_path):
     rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})
     (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
     assert read_responses(tmp_path / "out.json").model_ids == ["p:a + short", "p:a + long"]
+    rows = [{**one, "prompt": {"label": "short"}} for one in rows]  # two settings of a provider without labels
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    assert read_responses(tmp_path / "out.json").model_ids == ["p:a + #0", "p:a + #1"]
 
 
 def rollouts(path, rewards, **metadata):

@@ -39,16 +39,18 @@ def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
         run = run or str(record.get("evalId") or "")
     with laid_out(file, "results of promptfoo"):
         numbers, is_repeated = _numbers(found)
-        prompts: dict[str, set[Any]] = {}
+        # columns of promptfoo's table, by provider and prompt: of two settings of one provider each has its own
+        columns: dict[str, dict[str, set[Any]]] = {}
         for one in found:
-            prompts.setdefault(_provider(one), set()).add(one.get("promptIdx", mapping(one.get("prompt")).get("label")))
+            columns.setdefault(_provider(one), {}).setdefault(_prompt(one), set()).add(one.get("promptIdx"))
         for one in found:
-            name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
-            prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
+            name, prompt, tokens = _provider(one), _prompt(one), mapping(mapping(one.get("response")).get("tokenUsage"))
+            parts = [name, *([prompt] if len(columns[name]) > 1 else [])]
+            parts += [f"#{one['promptIdx']}"] if len(columns[name][prompt]) > 1 else []
             latency = mean_cost([one.get("latencyMs")])
             error, digest = _error(one), content_digest(_asked(one)) if "vars" in one else None
             yield {
-                "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
+                "model_id": " + ".join(parts),
                 "item_id": str(numbers.get(one.get("testIdx"), digest)),
                 "response": None if error else float(bool(one["success"])),
                 "error": error,
@@ -93,6 +95,11 @@ def _error(result: Record) -> str | None:
     parts = [mapping(one) for one in listed(graded.get("componentResults"))] or [graded]
     failed = [one for one in parts if not one.get("pass")]
     return "judge" if failed and all(mapping(one.get("metadata")).get("graderError") for one in failed) else None
+
+
+def _prompt(result: Record) -> str:
+    """Name of a prompt: its label, else its number."""
+    return str(mapping(result.get("prompt")).get("label") or f"prompt {result.get('promptIdx')}")
 
 
 def _provider(result: Record) -> str:
