@@ -285,7 +285,7 @@ def _read_source(
             parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
         except DataError as error:
             if told := no_readers():
-                raise DataError(f"{error}{told}") from error
+                raise DataError(f"{error}\n{told.strip()}") from error
             raise
         parts = named_by_files(parts)
     parts = [seen.renamed(part, spec) for part in parts]
