@@ -62,16 +62,16 @@ class Run:
 
 def load_runs(path: Path = REGISTRY) -> dict[str, Run]:
     """Read the registry."""
-    content = tomllib.loads(path.read_text(encoding="utf-8"))["runs"]
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
     return {
         name: Run(
             name,
             table["command"],
             *(tuple(table.get(key, ())) for key in ("tables", "benchmark", "data", "figures")),
             table["cpu_minutes"],
-            tuple(table.get("unused", ())),
+            (*content.get("unused", ()), *table.get("unused", ())),
         )
-        for name, table in content.items()
+        for name, table in content["runs"].items()
     }
 
 
