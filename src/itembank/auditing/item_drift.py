@@ -5,7 +5,6 @@ time.
 """
 
 import datetime
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -98,7 +97,7 @@ class ItemDrift(Tabular):
             return (f"item drift: no item was answered by enough of the {who} to be examined.",)
         found = (
             f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
-            f"than expected (about {math.ceil(self.by_chance)} by chance)."
+            f"than expected (about {self.by_chance:.0f} by chance)."
         )
         if self.is_limited:
             return (
@@ -171,7 +170,7 @@ def item_drift(
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     rows = bank.content_order.models
     by_chance = marked_by_chance(
-        past_difference[rows], past_deviation[rows], ~np.isnan(observed.responses), past, n_draws=10
+        past_difference[rows], past_deviation[rows], least_spread, ~np.isnan(observed.responses), n_draws=10
     )
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
     known = order[~np.isnan(found.z[order])]
@@ -230,8 +229,8 @@ class PastResiduals(NamedTuple):
     n_models: IntArray  # (n_items,)
 
     @classmethod
-    def of(cls, residuals: FloatArray, least_spread: FloatArray) -> "PastResiduals":
-        """Sum up residuals (n_past, n_items), NaN where unknown.
+    def of(cls, residuals: FloatArray, least_spread: FloatArray, *, fewest: int = 10) -> "PastResiduals":
+        """Sum up residuals (n_past, n_items), NaN where unknown; of items that at least `fewest` models answered.
 
         Their spread is at least `least_spread`, (n_items,), the root of `surest_variance` in the same units: an item
         that all past models solved has next to none, which says that they were few and not that all models solve it.
@@ -241,7 +240,7 @@ class PastResiduals(NamedTuple):
         mean = mean_where_known(residuals)
         squares = mean_where_known((residuals - mean) ** 2)
         variance = squares * n_models / np.maximum(n_models - 1, 1)
-        is_enough = (n_models >= 10) & (squares > 0.0)
+        is_enough = (n_models >= fewest) & (squares > 0.0)
         spread = np.maximum(np.sqrt(variance), least_spread)
         return cls(np.where(is_enough, mean, np.nan), np.where(is_enough, spread, np.nan), n_models)
 
@@ -342,19 +341,24 @@ def leverages(
 def marked_by_chance(
     past_difference: FloatArray,  # (n_past, n_items): Residuals as they are, and in standard deviations
     past_deviation: FloatArray,  # (n_past, n_items)
+    least_spread: FloatArray,  # (n_items,): Of `PastResiduals`
     observed: BoolArray,  # (n_models, n_items): What the new models answered
-    past: PastResiduals,
     *,
     n_draws: int,
 ) -> float:
-    """Items beyond the bound where past models, drawn by chance, answer what the new ones did: a mean over draws."""
+    """Items beyond the bound if new models were like past ones: a mean over draws.
+
+    As many past models as there are new ones, half of them at most, are set against the others. Against a mean that
+    they made themselves they would be nearer to it than any new models are.
+    """
     rng = np.random.default_rng(0)
-    n_drawn = min(observed.shape[0], past_deviation.shape[0])
-    counts = []
+    n_past, counts = past_deviation.shape[0], []
+    n_new = min(observed.shape[0], n_past // 2)
     for _ in range(n_draws):
-        rows = rng.choice(past_deviation.shape[0], n_drawn, replace=False)
+        new, others = np.split(rng.permutation(n_past), [n_new])
+        past = PastResiduals.of(past_deviation[others], least_spread, fewest=2)
         difference, deviation = (
-            np.where(observed[:n_drawn], one[rows], np.nan) for one in (past_difference, past_deviation)
+            np.where(observed[:n_new], one[new], np.nan) for one in (past_difference, past_deviation)
         )
         z, _ = standardised_sums(deviation, past, np.ones(deviation.shape[1]))
         counts.append(np.sum(_counted_z(z, difference) > LARGEST_Z))
