@@ -1,5 +1,6 @@
 """Estimates of headline scores, the mean win rate and external scores, on models of known truth."""
 
+import dataclasses
 import functools
 from functools import partial
 
@@ -145,6 +146,11 @@ def test_win_rates_are_estimated_with_intervals_that_hold_and_known_from_all_ans
     external = estimate(bank, new, target="board")
     assert (external.high[:, -1] - external.low[:, -1]).min() > 0.02
     assert inside(external, board) > 0.88
+    # drawn items give no interval of such a score: they would settle nothing
+    odd = new.take(models=np.arange(1))
+    odd = dataclasses.replace(odd, responses=1.0 - odd.responses)
+    assert "unlike" in {note.kind for note in estimate(bank, odd, target="board").notes}
+    assert "would settle it" not in str(estimate(bank, odd, target="board").notes)
     rates = estimate(bank, new, target="mean_win_rate")
     np.testing.assert_allclose(rates.value[:, -1], true_win_rates(), atol=1e-9)
     np.testing.assert_allclose(rates.high[:, -1], rates.low[:, -1], atol=1e-9)

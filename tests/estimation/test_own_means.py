@@ -107,12 +107,12 @@ def test_a_full_run_says_its_own_score_first_and_a_selection_is_estimated_all_th
     full = some_of(bank, answers, np.arange(60))
     score = 100.0 * float(bank.targets.scenario_means(answers)[0] @ bank.targets.scenario_weights)
     exact = estimate(bank, full)
-    assert exact.notes[0].text == f"answered all 60 items: the mean of these, {score:.1f} points, is its score."
+    assert exact.notes[0].text == f"answered all 60 items: its score is {score:.1f} points."
     chosen = select(bank, 20, method="random")
     found = estimate(bank, full, selection=chosen)
     assert found.notes[0].kind == "own-score"
-    assert found.notes[0].text.endswith("is its score, and the estimate rests on 20 of them.")
-    assert found.rows()[-1]["note"].startswith("Answered all 60 items: the mean of these,")
+    assert found.notes[0].text.endswith(" points, and the estimate rests on 20 of them.")
+    assert found.rows()[-1]["note"].startswith("Answered all 60 items: its score is")
     some = estimate(bank, full.take(items=full.item_indices(list(chosen.item_ids))), selection=chosen)
     np.testing.assert_array_equal(found.value, some.value)
     assert not any(note.kind == "own-score" for note in some.notes)
@@ -137,7 +137,7 @@ def test_a_full_run_of_a_bank_that_keeps_some_items_is_its_score_by_the_number_o
     if scenarios:
         np.testing.assert_allclose([found.value, found.low, found.high], [expected] * 3, atol=1e-12)
         np.testing.assert_array_equal(found.n_items[0], found.n_total)
-        assert "is its score" in found.notes[0].text
+        assert "its score is" in found.notes[0].text
     else:
         assert f"plain mean is {100.0 * answers.mean():.1f} points, but the score is a mean of" in found.notes[0].text
         assert found.n_items[0, -1] == 12

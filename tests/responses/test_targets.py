@@ -72,7 +72,11 @@ def test_mean_win_rate_equals_counting_every_pair(first, reference):
 def test_micro_or_macro_is_said_where_it_makes_a_difference_and_win_rates_average_over_scenarios():
     unequal = pl.DataFrame({"item_id": list("abc"), "scenario": ["x", "x", "y"], "subscenario": [None] * 3})
     assert "(macro)" in ScoreTargets.create(unequal).overall_in_words
-    assert "(micro)" in ScoreTargets.create(unequal, across="items").overall_in_words
+    weighted = unequal.with_columns(weight=pl.Series([1.0, 3.0, 1.0]))
+    for within in ("micro", "macro", "custom"):
+        targets = ScoreTargets.create(weighted, within=within, across="items")
+        assert targets.overall_in_words.endswith(f"({within})")
+        assert targets.overall_is == within
     assert ScoreTargets.create(unequal[1:]).overall_in_words == ""
     scores = np.array([[0.9, 0.1]])
     reference = np.array([[0.5, 0.5], [0.6, 0.1]])

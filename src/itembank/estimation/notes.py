@@ -36,7 +36,8 @@ def notes_on_estimates(
     follows_answers = is_adaptive(responses.models)
     found = [] if own is None else notes_on_own_means(estimates, own, has_lost | follows_answers, is_random=is_random)
     found += notes_on_sessions(estimates, follows_answers)
-    found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models, can_draw=bank.rest is None)
+    can_draw = bank.rest is None and bank.headline is None  # no draw gives an interval of a score of other kind
+    found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models, can_draw=can_draw)
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
@@ -94,7 +95,7 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
             found.append(Note("own-mean", text, models=about))
         elif own.is_complete[row]:
             rest = "" if estimates.is_exact[row] else f", and the estimate rests on {n_used[row]:,} of them"
-            text = f"answered all {n:,} items: the mean of these, {value[row]:.1f} points, is its score{rest}."
+            text = f"answered all {n:,} items: its score is {value[row]:.1f} points{rest}."
             found.append(Note("own-score", text, models=about))
         elif not has_lost[row] and (n > n_used[row] or (is_random and high[row] - low[row] < 2.0 * half[row])):
             is_narrower = high[row] - low[row] < 2.0 * half[row]

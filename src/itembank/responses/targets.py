@@ -141,7 +141,12 @@ class ScoreTargets(Compact):
         ):
             return ""
         if self.across == "items":
-            return "the mean over all items (micro)"
+            kinds = {
+                "micro": "the mean over all items (micro)",
+                "macro": "the mean of scenarios by their numbers of items, and in each of its subscenarios (macro)",
+                "custom": "the mean over all items by their weights (custom)",
+            }
+            return kinds[self.within]
         return f"the mean of {self.n_scenarios} scenario scores, which count alike however many items they have (macro)"
 
     @property
