@@ -144,6 +144,15 @@ def test_numbers_are_one_covariate_and_dates_are_numbers():
     assert_frame_equal(by_day.table, differential_items(_with(values, when=rank / 1000.0), "when").table)
 
 
+def test_where_clusters_are_too_few_it_is_said_how_many_are_enough():
+    values, _ = make_answers(n_models=40, n_items=8, seed=8)
+    three, group = np.arange(40) % 3, np.where(np.arange(40) < 20, "a", "b")
+    of = _with(values, size=np.exp(np.arange(40) / 8.0), three=three, four=np.arange(40) % 4, group=group, of=group)
+    assert differential_items(of, "size", clusters="three").notes[-1].startswith("'size': fewer than four clusters,")
+    assert not differential_items(of, "size", clusters="four").notes
+    assert "fewer than three clusters in the group" in differential_items(of, "group", clusters="of").notes[-1]
+
+
 def test_what_cannot_be_compared_is_refused():
     values, _ = make_answers(n_models=20, n_items=10)
     with pytest.raises(DataError, match=r"must have a column 'famly', got .*Did you mean 'family'"):

@@ -141,6 +141,7 @@ def test_a_lost_scenario_is_named_with_the_answers_against_expectation():
     (sentence,) = (one for one in found.found if one.startswith(f"{failed.model_ids[0]}:"))
     assert "math" in sentence
     assert "points lower" in sentence
+    assert f"(typicality {row['typicality']:.2f}, outfit {row['outfit']:.2f}, p {row['p_value']:.3f})" in sentence
 
 
 def test_a_session_that_gets_worse_is_found_and_where():

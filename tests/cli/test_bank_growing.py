@@ -86,6 +86,8 @@ def test_the_log_shows_what_new_results_were_run_with(folder, run):
     run.ok("bank", "add-models", "bank", "told.parquet", "-o", "bank-2")
     assert "harness_version 7.1" in run("info", "bank-2", "--log").out
     assert "run with" not in run("info", "bank", "--log").out
+    run.ok("bank", "recalibrate", "bank-2", "-o", "bank-3")
+    assert "bank-3 gives the same score as bank-2, with other item parameters" in run("info", "bank-2", "bank-3").out
 
 
 def test_a_selection_says_how_items_were_chosen(folder, run):

@@ -207,6 +207,10 @@ def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
     flags = dict(zip(column(page, "Models", "model"), column(page, "Models", "is_flagged"), strict=True))
     assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]
     assert "Hollow" in chart(page, "has the highest estimate").note
+    assert "drawn hollow" in words(page)
+    drawn = select(bank, 12, method="drawn", rng=0)
+    unknown = estimate(bank, responses, selection=drawn)
+    assert "drawn hollow" not in words(estimates_page(bank, responses, unknown, drawn))
 
 
 @pytest.mark.parametrize("n_models", [4, 70])

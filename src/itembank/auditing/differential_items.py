@@ -161,7 +161,8 @@ def differential_of(
         )
     unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
     if unknown:
-        notes.append(f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged.")
+        least = "three clusters in the group or outside it" if compared[0].is_group else "four clusters"
+        notes.append(f"{shown(unknown)}: fewer than {least}, so effects are described and nothing is flagged.")
     return DifferentialItems(column, level, table, per_score, tuple(notes))
 
 

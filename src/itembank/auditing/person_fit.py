@@ -327,9 +327,10 @@ def _sentences(row: Mapping[str, Any], unusual: Sequence[Mapping[str, Any]]) -> 
     words = [(one, f"{one['group']} {100.0 * abs(one['difference']):.1f} points {one['verdict']}") for one in unusual]
     if row["verdict"] == "misfits":
         where = ", ".join(text for one, text in words if one["kind"] != NAMED)
+        outfit = "" if row["outfit"] is None else f"outfit {row['outfit']:.2f}, "
         wrong, right = (", ".join(row[f"{one}_against_expectation"]) or "none" for one in ("wrong", "right"))
         yield (
-            f"{row['model_id']}: answers unlike past models (typicality {row['typicality']:.2f}, "
+            f"{row['model_id']}: answers unlike past models (typicality {row['typicality']:.2f}, {outfit}"
             f"p {row['p_value']:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
             f"answer differently. Unexpectedly wrong: {wrong}; unexpectedly right: {right}."
         )

@@ -110,7 +110,8 @@ def _show_bank(bank: Path, out: Printer) -> None:
 def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:
     """Say whether two banks give the same score."""
     score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
-    return f"{other} gives {score}, on {'the same' if found.is_same_scale else 'another'} scale"
+    scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
+    return f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
 
 
 def _show_history(bank: "ib.Bank", out: Printer) -> None:

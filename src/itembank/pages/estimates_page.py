@@ -171,11 +171,12 @@ def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
     yield "Interval", MEANING[estimates.interval_kind]
     if estimates.explanation:
         yield "Method", f"Estimated by {estimates.explanation}"
-    yield (
-        "Atypical models",
-        "Typicality is the share of past models that answered at least as unusually. Below 0.10 a model is unlike past "
-        "ones: it is drawn hollow, and its interval may be too narrow.",
-    )
+    if not np.isnan(estimates.typicality.typicality).all():
+        yield (
+            "Atypical models",
+            "Typicality is the share of past models that answered at least as unusually. Below 0.10 a model is unlike "
+            "past ones: it is drawn hollow, and its interval may be too narrow.",
+        )
     yield "New prompts", "Prompt, harness and settings must be those of the bank; statistics cannot check that."
 
 
