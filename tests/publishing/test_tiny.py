@@ -66,6 +66,10 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     selected, every = pl.read_csv(tiny / "selected.csv"), pl.read_csv(tiny / "parameters.csv")
     assert every["item_id"].to_list() == bank.item_ids
     np.testing.assert_array_equal(every["loading_2"], bank.parameters.loadings[:, 1])
+    text = (tiny / "README.md").read_text()  # what weights are of is not cut away
+    for table, column, said in ((every, "score_weight", "in their scenario's score"), (selected, "weight", "of each")):
+        np.testing.assert_allclose(table.group_by("scenario").agg(pl.col(column).sum())[column], 1.0)
+        assert said in text.replace("&#39;", "'")
     assert dict(zip(selected["item_id"], selected["weight"], strict=True)) == pytest.approx(
         dict(zip(selection.item_ids, selection.weights, strict=True))
     )

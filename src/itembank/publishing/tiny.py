@@ -22,8 +22,8 @@ from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
 FILES = {
-    "selected.csv": "the items to run, with parameters, and weights for a weighted mean: `itembank estimate` errs less",
-    "parameters.csv": "all items, with their weights in the full score and their parameters",
+    "selected.csv": "the items to run, with parameters, and weights for the mean of each scenario",
+    "parameters.csv": "all items, with their weights in their scenario's score and their parameters",
     "selection.json": "the items to run, as itembank keeps a selection",
     FIGURE: "cross-validated estimates against true scores of past models",
 }
