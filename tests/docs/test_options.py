@@ -48,11 +48,12 @@ FOREIGN = {
     *(
         "--only-kept",
         "--draws",
+        "--repeat",
         "--breaks",
         "--hook-type",
         "--upgrade",
         "--filter",
-    ),  # benchmarks, the tutorials' agent, pre-commit, pip, mini-SWE-agent
+    ),  # benchmarks, the tutorials' agent, promptfoo, pre-commit, pip, mini-SWE-agent
 }
 OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),

@@ -465,3 +465,17 @@ def test_a_question_may_be_called_like_a_mean(tmp_path):
     assert read_responses(tmp_path / "t.csv").item_ids == ["sum", "mean", "total"]
     (tmp_path / "t.csv").write_text("model_id,sum,mean,total\na,1,1,1\nb,0,0,0\n")
     assert read_responses(tmp_path / "t.csv").n_items == 3
+
+
+def test_models_beside_a_column_called_as_a_response_are_not_lost(tmp_path):
+    table = "item_id,correct,gpt4,claude\n1,1,0,1\n2,0,1,1\n"
+    with pytest.raises(
+        DataError, match=r"'gpt4', 'claude' may be models.* add: format='wide-items'; if 'correct' alone"
+    ):
+        read(tmp_path, table)
+    assert sorted(read(tmp_path, table, format="wide-items").model_ids) == ["claude", "correct", "gpt4"]
+    with pytest.warns(DataWarning, match="no column names a model"):
+        assert read(tmp_path, table, columns={"response": "correct"}).responses.tolist() == [[1.0, 0.0]]
+    with pytest.warns(DataWarning) as caught:
+        read(tmp_path, "item_id,correct,gpt4,is_final,topic\n1,1,0,1,x\n2,0,1,1,y\n")
+    assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)

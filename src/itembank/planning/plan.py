@@ -1,7 +1,7 @@
 """The verb `plan` and its result: how many drawn items a question needs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -179,7 +179,8 @@ def plan(
     check_fraction("power", power)
     check_estimand(estimand, Estimand)
     target = bank.targets.last if target == OVERALL else target
-    prospect = prospect_of(bank, target, level, power, estimand)
+    prospect, n_trials = prospect_of(bank, target, level, power, estimand), usual_trials(bank.responses)
+    prospect = replace(prospect, costs={unit: n_trials * cost for unit, cost in prospect.costs.items()})
     n_total = prospect.n_most
     if max_items is not None:
         check_whole("max_items", max_items, least=FEWEST)
@@ -206,7 +207,7 @@ def plan(
         estimand=estimand,
         n_total=n_total,
         bank_id=bank.bank_id,
-        n_trials=usual_trials(bank.responses),
+        n_trials=n_trials,
     )
 
 

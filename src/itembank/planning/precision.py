@@ -14,7 +14,6 @@ from itembank.estimation.response_summary import score_basis
 from itembank.irt.families import expected_curve
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_quantile, normal_reach, t_quantile, t_reach
-from itembank.responses.sizes import usual_trials
 from itembank.selection.drawn import inclusion_probabilities, shares_of_draw
 from itembank.selection.selector_specs import Drawn
 
@@ -76,7 +75,7 @@ class Precision:
     detectable_difference : float
         Smallest true difference of two models on the same items that shows as significant with the power of the plan.
     costs : mapping of unit to cost
-        Expected cost of running a model on the items, each as often as past models did, where the bank knows costs.
+        Expected cost of running a model on the items, where the bank knows costs.
     """
 
     n_items: int
@@ -111,7 +110,7 @@ class Prospect:
             targets.overall_weights,
             weights,
             answer_variances(bank),
-            {unit: usual_trials(bank.responses) * cost for unit, cost in costs_of_items(bank.responses).items()},
+            costs_of_items(bank.responses),
             chance,
             level,
             power,

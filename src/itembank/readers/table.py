@@ -263,8 +263,30 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     # then it has more models, in a column by another name
     if with_joined(table, usual).frame[usual.column("item_id")].is_duplicated().any():
         check_columns(table.source, columns_of(path, file_kind(path)), replace(usual, model_id=None))
+    if "response" not in {*spec.columns, usual.column("response")} and spec.response_column == "response":
+        _check_is_of_one(path, usual)
     rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
     return replace(rows, columns=tuple(seen), file=path)
+
+
+def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
+    """Raise `DataError` where several columns are right or wrong as the response is, warn of one: it may be a model."""
+    kind, response = file_kind(path), usual.column("response")
+    columns = [name for name in columns_of(path, kind) if not usual.drops(name)]
+    unread = [name for name in other_names(columns, usual) if not (OF_THINGS.match(name) or is_called(name, ANSWERS))]
+    frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in {*unread, response}]).frame
+    texts = {one.name: {*as_text(one).drop_nulls().str.to_lowercase().unique()} for one in frame}
+    alike = [name for name, own in texts.items() if own and (own <= {"0", "1"} or own <= {"true", "false"})]
+    others = [name for name in alike if name != response]
+    if not others or response not in alike:
+        return
+    may = "may be models" if len(others) > 1 else "may be a model, which is not read"
+    words = f"{path}: {shown(others)} {may}: right or wrong as {response!r} is"
+    advice = f"If columns are models, add: {remedy(_ITEMS, '--as wide-items')}"
+    if len(others) > 1:
+        own = how(columns={"response": response})
+        raise DataError(f"{words}. {advice}; if {response!r} alone is the response, add: {own}")
+    warn(f"{words}. {advice}", DataWarning)
 
 
 def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:

@@ -138,7 +138,7 @@ JSON_ALONE = (
 _NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its command print it"
 NOT_PRINTED = {
     **dict.fromkeys(("bank-build", "push", "run", "run-dry", "quickstart"), _NO_TABLE),
-    **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items"), _ELSEWHERE),
+    **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items", "gate repeats"), _ELSEWHERE),
     "info": "n_items_in_bank prompts caution assumed_questions",
     "calibrate rows": "caution assumed_questions",
     "check-items items": "rival n_rival n_key differs_for differs_by text",
