@@ -20,6 +20,9 @@ def test_plain_progress_speaks_for_each_piece_and_each_quarter(capsys):
         "fit: sweep 75",
         "fit: standard errors",
     ]
+    for share in (0.1, 0.6, 1.0):
+        report("trying items", share)
+    assert capsys.readouterr().err == "fit: trying items\n"
 
 
 def test_progress_outside_a_terminal_is_plain(capsys):

@@ -235,18 +235,21 @@ class _Bar:
 
 
 class _PlainProgress:
-    """One line of text for every new piece of work, and for every quarter of the whole."""
+    """One line of text for every new piece of work, and for every quarter of the whole; none says the same twice."""
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._said: tuple[str, int] = ("", -1)
+        self._last = ""
 
     def __call__(self, message: str, share: float) -> None:
         """Print a line when another piece begins (numbers and brackets are its parts) or another quarter is done."""
         piece = re.sub(r"\(.*\)|\d", "", message)
         if (piece, int(4 * share)) != self._said:
             self._said = (piece, int(4 * share))
-            click.echo(f"{self._label}: {visible(message)}", err=True)
+            if message != self._last:
+                click.echo(f"{self._label}: {visible(message)}", err=True)
+            self._last = message
 
 
 def is_quiet() -> bool:
