@@ -25,6 +25,8 @@ STATED = 100
 
 def draw(summary: pl.DataFrame, path: Path) -> None:
     """Write the figure as a PNG file."""
+    strategies = pl.DataFrame(STRATEGIES, schema=["selection", "estimator"], orient="row")
+    summary = summary.join(strategies, on=strategies.columns, how="semi", maintain_order="left")  # without variants
     shown = [
         part.with_columns(panel=pl.lit(f"{TITLES[name]}, {SPLITS[split]}"))
         for split in SPLITS
