@@ -91,6 +91,8 @@ def test_a_large_bank_tries_v_optimal_items_only_where_they_are_asked_for(monkey
 
 def test_where_no_draw_can_speak_for_the_score_items_are_v_optimal_and_no_width_is_told(bank):
     without = select(bank, 12, rng=5, excluded=bank.item_ids[:2])
+    drawn = select(bank, 12, method="drawn", rng=5, excluded=bank.item_ids[:2])
+    assert drawn.explanation == "drawn. Items are excluded, so no interval rests on the draw."
     assert without.method == "v-optimal"
     assert "whatever the model is" not in without.explanation
     assert not select(bank, 12, method=VOptimal(target="math"), rng=0).explanation
