@@ -23,6 +23,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.jq_programs import row_program, rows_within
 from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -39,7 +40,7 @@ from itembank.readers.sources import (
     source_of_record,
     sources,
 )
-from itembank.readers.table import columns_of, holds_responses, is_long_table, row_program, rows_within
+from itembank.readers.table import columns_of, holds_responses, is_long_table
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
 

@@ -31,6 +31,21 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "-")
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _PLAIN = (pl.Boolean, pl.Null)
+USUAL_NAMES = {
+    "model_id": ("model", "modelid", "modelname", "llm"),
+    "item_id": (
+        *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
+        *("sampleid", "docid", "instanceid"),
+    ),
+    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
+}
+"""What tables of others call our columns, without case, blanks and underscores."""
+_SEPARATORS = re.compile(r"[\s_.-]+")
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column without case, blanks, underscores, dots and dashes."""
+    return _SEPARATORS.sub("", name).casefold()
 
 
 def id_column(

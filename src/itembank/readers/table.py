@@ -1,16 +1,14 @@
 """Tables of results: long or wide, told from their columns."""
 
-import json
 import re
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,14 +24,17 @@ from itembank.readers.chosen_rows import (
     with_joined_names,
 )
 from itembank.readers.columns import (
+    USUAL_NAMES,
     ResponseNumbers,
     as_text,
     examples,
     id_column,
     optional_names,
+    plain_name,
     response_numbers,
     trimmed,
 )
+from itembank.readers.jq_programs import row_program, rows_within
 from itembank.readers.json_files import each_record, first_record
 from itembank.readers.long_table import (
     VERDICTS,
@@ -198,15 +199,6 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
 """Columns of ours that a wide table may have."""
-USUAL_NAMES = {
-    "model_id": ("model", "modelid", "modelname", "llm"),
-    "item_id": (
-        *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
-        *("sampleid", "docid", "instanceid"),
-    ),
-    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
-}
-"""What tables of others call our columns, without case, blanks and underscores."""
 JUDGED = {
     "metric": ("metric", "metricname"),
     "judge": tuple(name + end for name in ("judge", "grader") for end in ("", "name", "model", "id")),
@@ -220,7 +212,6 @@ ANSWERS = (
 """What others call an answer, given or right, which groups no items into scenarios; as above."""
 PERSONS = ("id", "item", "resp")
 """Columns of the Item Response Warehouse, where `id` is a person."""
-_SEPARATORS = re.compile(r"[\s_.-]+")
 
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
@@ -421,7 +412,7 @@ def _groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
     """Return the spec with the file's name for the model, where a table names items, one response and no model."""
     is_told = spec.model_id is not None or "model_id" in {*spec.columns, *_usual(columns, spec)}
-    if is_told or any(_plain(name) in USUAL_NAMES["model_id"] for name in columns):
+    if is_told or any(plain_name(name) in USUAL_NAMES["model_id"] for name in columns):
         return spec
     one = replace(spec, model_id=name_without_ending(path))
     usual = with_usual_names(columns, one)
@@ -611,7 +602,7 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
     found = {ours: spec.column(ours) if spec.column(ours) in columns else "" for ours in USUAL_NAMES if has[ours]}
     for ours, usual in USUAL_NAMES.items():
-        like = [name for name in columns if _plain(name) in usual]
+        like = [name for name in columns if plain_name(name) in usual]
         if not has[ours] and len(like) == 1:
             found[ours] = like[0]
     if "model_id" not in found and {*PERSONS} <= {*columns}:
@@ -619,16 +610,12 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     return {ours: found[ours] for ours in USUAL_NAMES if ours in found}
 
 
-def _plain(name: str) -> str:
-    return _SEPARATORS.sub("", name).casefold()
-
-
 def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
     """Return what a long table calls metric, judge and error, where a column is called so and none has our name."""
     taken = {*taken, *spec.columns.values(), spec.response_column}
     found = {}
     for ours, usual in JUDGED.items():
-        like = [name for name in columns if _plain(name) in usual and name not in taken]
+        like = [name for name in columns if plain_name(name) in usual and name not in taken]
         if ours not in spec.columns and ours not in columns and len(like) == 1:
             found[ours] = like[0]
     return found
@@ -649,58 +636,6 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
         f"{remedy(python, command)}{' (if the outer keys are models, exchange .key and $item)' * ('$item' in program)}"
     )
-
-
-def rows_within(value: Any) -> tuple[str, list[dict[str, Any]]]:
-    """Return the first list of objects in a value of JSON, and the program of jq that goes through it; else nothing."""
-    inside = value if isinstance(value, dict) else {"": value}
-    lists = ((key, one) for key, one in inside.items() if isinstance(one, list) and one)
-    name, rows = next(((key, one) for key, one in lists if all(isinstance(row, dict) for row in one)), ("", []))
-    return (f"{_key(name)}[] | " if name else ".[] | ", rows) if rows else ("", [])
-
-
-def row_program(records: Sequence[Mapping[str, Any]]) -> str:
-    """Write the program of jq that makes a row of each response in some records; '...' stands for what is not known."""
-    if all(isinstance(own, dict) and all(map(_is_response, own.values())) for one in records for own in one.values()):
-        row = "{model_id: .key, item_id: $item, response: .value}"
-        return f"to_entries[] | .key as $item | .value | to_entries[] | {row}"
-    places = [dict(_places(one)) for one in records]
-    response = _place_of("response", places)
-    own = [one for one in places if response in one] or places
-    model = _place_of("model_id", own) or next((at for at in own[0] if is_row_number(at.removeprefix("."))), "")
-    others = [value for one in places for at, value in one.items() if at != model]
-    if model and not response and len(others) > 1 and all(map(_is_response, others)):
-        row = "{model_id: $model, item_id: .key, response: .value}"
-        return f"{model} as $model | del({model}) | to_entries[] | {row}"
-    names = {"model_id": _place_of("model_id", own) or "$stem", "item_id": _place_of("item_id", own) or "..."}
-    program = f"{{{', '.join(f'{ours}: {at}' for ours, at in names.items())}, response: {response or '...'}}}"
-    return f"select({response}? != null) | {program}" if len(own) < len(places) else program
-
-
-def _is_response(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float)
-
-
-def _key(name: str) -> str:
-    """Write a key of an object as jq does."""
-    return f".{name}" if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f".[{json.dumps(name)}]"
-
-
-def _places(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Give the paths of a record's values as jq writes them, and the values."""
-    for key, value in record.items():
-        at = f"{before}{_key(key)}"
-        if isinstance(value, dict):
-            yield from _places(value, at)
-        else:
-            yield at, value
-
-
-def _place_of(ours: str, places: Sequence[Mapping[str, Any]]) -> str:
-    """Return the first path whose last key is usual for a column of ours; empty if there is none."""
-    every = dict.fromkeys(at for one in places for at in one)
-    usual = (at for at in every if _SEPARATORS.sub("", at.rpartition(".")[2]).casefold() in USUAL_NAMES[ours])
-    return next(usual, "")
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
