@@ -1,5 +1,3 @@
-"""Probabilities kept off 0 and 1."""
-
 import numpy as np
 import pytest
 

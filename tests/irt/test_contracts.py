@@ -1,5 +1,3 @@
-"""What holds for every scoring method."""
-
 import numpy as np
 import pytest
 

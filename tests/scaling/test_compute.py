@@ -1,5 +1,3 @@
-"""Training compute of models from tables, as people write them."""
-
 import json
 import math
 from pathlib import Path

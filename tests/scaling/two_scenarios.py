@@ -1,5 +1,3 @@
-"""Responses to scenarios whose abilities are correlated as wanted."""
-
 import numpy as np
 import polars as pl
 from scipy.special import expit

@@ -1,5 +1,3 @@
-"""What tests of study files share."""
-
 import pytest
 
 

@@ -1,5 +1,3 @@
-"""A small prediction study, made ready once."""
-
 import pytest
 
 from itembank_studies.prediction.designs import make_pool

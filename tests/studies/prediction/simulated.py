@@ -1,5 +1,3 @@
-"""Small simulated data for prediction studies."""
-
 import numpy as np
 import polars as pl
 
