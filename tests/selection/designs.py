@@ -1,5 +1,3 @@
-"""Made-up items and posteriors for tests of optimal design."""
-
 import numpy as np
 
 from itembank.irt.bernoulli import probability

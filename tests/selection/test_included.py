@@ -1,5 +1,3 @@
-"""Items that must be chosen: with every method, in every trial, and with estimates that stay unbiased."""
-
 import dataclasses
 import itertools
 import json

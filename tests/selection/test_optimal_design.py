@@ -137,23 +137,6 @@ def test_exposure_is_spread_by_drawing_among_the_best(bank):
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [
-        OptimalDesign(),
-        OptimalDesign("d-optimal", per_cost=True, cost="cost_usd", at_least={"law": 2}, at_most=6),
-        OptimalDesign(target="code", input_weight=0.1, at_least=0, randomesque=3),
-    ],
-)
-def test_a_recipe_comes_back_from_a_file(bank, spec, tmp_path):
-    chosen = select(bank, 12, method=spec, rng=1, excluded=["law/2"])
-    chosen.save(tmp_path / "s.json")
-    found = read_recipe(Selection.load(tmp_path / "s.json"))
-    assert found.spec == spec
-    again = select(bank, found.n_items, method=found.spec, rng=1, excluded=found.excluded)
-    assert again.item_ids == chosen.item_ids
-
-
-@pytest.mark.parametrize(
     ("choices", "message"),
     [
         ({"criterion": "best"}, "criterion method must be one of"),

@@ -15,14 +15,14 @@ SPECS = [
     VOptimal(target="math", minimum_per_scenario=0),
     AnchorIRT(n_restarts=2, standardise=False, allow_degenerate=True),
     Stratified("proportional"),
-    OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
-    OptimalDesign(target="math", at_least=0),
+    OptimalDesign("d-optimal", per_cost=True, cost="output_tokens", at_least={"law": 3}, at_most=5, randomesque=2),
+    OptimalDesign(target="math", input_weight=0.1, at_least=0, randomesque=3),
 ]
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return make_bank()
+    return make_bank(with_extras=True)
 
 
 def through_json(selection):
@@ -30,9 +30,10 @@ def through_json(selection):
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=METHODS.label)
-def test_a_recipe_comes_back_from_a_file(bank, spec):
+def test_a_recipe_comes_back_from_a_file(bank, spec, tmp_path):
     chosen = select(bank, 12, method=spec, rng=7, excluded=("math/0", "law/2"))
-    found = read_recipe(through_json(chosen))
+    chosen.save(tmp_path / "s.json")
+    found = read_recipe(Selection.load(tmp_path / "s.json"))
     assert found == Recipe(spec, 12, False, ("law/2", "math/0"))  # in order, whatever came
     again = select(bank, found.n_items, method=found.spec, rng=7, excluded=found.excluded)
     assert again.item_ids == chosen.item_ids
