@@ -1,5 +1,3 @@
-"""The page of an audit: flagged items, reasons explained, groups and known labels, everything escaped."""
-
 import sys
 from dataclasses import replace
 

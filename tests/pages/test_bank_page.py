@@ -1,5 +1,3 @@
-"""The page of a bank: what it says of banks of every kind, and that its numbers are the bank's."""
-
 import dataclasses
 import json
 

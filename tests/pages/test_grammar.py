@@ -1,5 +1,3 @@
-"""The grammar of pictures: what a channel, a mark and a picture become in Vega-Lite."""
-
 import base64
 import re
 

@@ -198,7 +198,7 @@ def test_costs_and_scores_stand_side_by_side(tmp_path):
     check_chart(chart)
 
 
-def test_correlations_stand_in_the_order_of_the_clusters():
+def test_correlations_stand_in_the_order_of_the_clusters_and_unknown_costs_are_refused():
     found = task_overview(RESPONSES, by="subscenario")
     chart = task_correlations_chart(found)
     cells = columns_of(chart, "tasks")
@@ -207,15 +207,11 @@ def test_correlations_stand_in_the_order_of_the_clusters():
     assert len(cells["value"]) == len(found.tasks) * (len(found.tasks) - 1)
     assert "correlate above" in chart.title
     check_chart(chart)
+    with pytest.raises(ParameterError, match=r"a cost must be known .* \(task_overview\(..., cost='tokens'\)\)"):
+        task_costs_chart(found)
 
 
 def test_of_many_tasks_the_ends_are_drawn_by_cost():
     many = make_responses(n_tasks=100, n_per_task=2, n_models=6)
     found = task_overview(many, by="subscenario", cost="tokens")
     assert len(columns_of(task_costs_chart(found), "tasks")["task"]) == MOST_BARS
-
-
-def test_costs_that_are_not_known_cannot_be_drawn():
-    found = task_overview(RESPONSES, by="subscenario")
-    with pytest.raises(ParameterError, match=r"a cost must be known .* \(task_overview\(..., cost='tokens'\)\)"):
-        task_costs_chart(found)

@@ -1,5 +1,3 @@
-"""Pages as HTML: escaped, closed to scripts and requests, the same at every writing."""
-
 import base64
 import datetime
 import gzip

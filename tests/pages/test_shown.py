@@ -48,13 +48,17 @@ def test_without_the_libraries_there_is_a_table(estimates, monkeypatch):
     assert "&lt;b&gt;one" in shown
 
 
-def test_a_bank_shows_what_it_holds():
+def test_a_bank_shows_what_it_holds_and_the_page_that_its_function_makes():
     bank = make_bank()
     shown = bank._repr_html_().replace("\u00a0", " ")
     assert ">30</p>" in shown
     assert "12" in shown
     assert all(name in shown for name in bank.targets.scenarios)
     assert shown.count("<img") == shown.count('<img src="data:image/svg+xml;base64,') == 1
+    page = ib.show(bank)
+    assert page.title == bank_page(bank).title
+    assert [one.title for one in page.sections] == [one.title for one in bank_page(bank).sections]
+    assert ib.show(bank, title="Ours").title == "Ours"
 
 
 def test_an_audit_begins_as_its_page_does():
@@ -90,14 +94,6 @@ def test_a_selection_shows_ten_items_with_weights_and_its_whole_explanation():
     assert shown.count("0.0400") == 10
     assert "The first 10 of 25 rows." in shown
     assert "<i>" not in shown
-
-
-def test_a_result_shows_the_page_that_its_function_makes():
-    bank = make_bank()
-    page = ib.show(bank)
-    assert page.title == bank_page(bank).title
-    assert [one.title for one in page.sections] == [one.title for one in bank_page(bank).sections]
-    assert ib.show(bank, title="Ours").title == "Ours"
 
 
 def test_a_shown_page_writes_itself_or_its_first_chart_by_the_name_of_the_file(tmp_path, monkeypatch):
