@@ -1,5 +1,3 @@
-"""Responses simulated from a known item model, for the tests of calibration."""
-
 from dataclasses import dataclass, replace
 
 import numpy as np

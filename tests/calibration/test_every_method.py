@@ -1,5 +1,3 @@
-"""What holds for every way to calibrate."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Counts in marginal ML: a cell of n trials is n single answers to items with tied parameters."""
-
 from dataclasses import replace
 
 import numpy as np

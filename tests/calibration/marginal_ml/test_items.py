@@ -163,17 +163,13 @@ def test_precision_of_the_fixed_prior_is_minus_its_curvature():
         np.testing.assert_allclose(precision[one], -change, rtol=1e-6, atol=1e-8)
 
 
-def test_relative_prior_does_not_hold_the_scale_of_ability():
+def test_a_relative_prior_does_not_hold_the_scale_of_ability_and_a_fixed_one_does():
     items = positive_items()
     # c' = c + a m moves an item along the line's direction, and the line with it when it is fitted anew
     for shift, scale in [(0.0, 3.0), (1.5, 1.0), (-0.7, 0.2)]:
         moved = np.column_stack([scale * items[:, 0], items[:, 1] + shift * items[:, 0]])
         before = log_prior(items, with_line(RelativeItemPrior(), items))
         assert log_prior(moved, with_line(RelativeItemPrior(), moved)) == pytest.approx(before, rel=1e-12)
-
-
-def test_fixed_prior_does_hold_the_scale_of_ability():
-    items = positive_items()
     moved = items * np.array([3.0, 1.0])
     assert log_prior(moved, ItemPrior()) < log_prior(items, ItemPrior()) - 10.0
 

@@ -240,13 +240,15 @@ def kl_by_entropy(mean, covariance, prior_mean, prior_covariance):
     return cross - multivariate_normal(mean, covariance).entropy()
 
 
-def test_abilities_against_entropies():
+def test_abilities_against_entropies_and_the_whole_is_the_sum_of_its_parts():
     posterior = random_posterior(5, 4, 2)
     expected = sum(
         kl_by_entropy(mean, covariance, np.zeros(2), np.eye(2))
         for mean, covariance in zip(posterior.ability_mean, posterior.ability_covariance, strict=True)
     )
     assert ability_divergence(posterior) == pytest.approx(expected, rel=1e-10)
+    parts = ability_divergence(posterior) + item_divergence(posterior).sum() + item_prior_divergence(posterior)
+    assert divergence(posterior) == pytest.approx(parts)
 
 
 def test_items_against_draws_of_their_prior():
@@ -288,12 +290,6 @@ def test_a_known_mean_of_the_prior_has_no_divergence():
     free = replace(known, mean_variance=np.array([0.02, 10.0, 0.3]))  # as its own prior: no divergence either
     found = [item_prior_divergence(replace(posterior, item_prior=prior)) for prior in (known, free)]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
-
-
-def test_whole_is_the_sum_of_its_parts():
-    posterior = random_posterior(5, 4, 2)
-    parts = ability_divergence(posterior) + item_divergence(posterior).sum() + item_prior_divergence(posterior)
-    assert divergence(posterior) == pytest.approx(parts)
 
 
 def test_common_slope_counts_once():
