@@ -1,5 +1,3 @@
-"""Estimates of headline scores, the mean win rate and external scores, on models of known truth."""
-
 import dataclasses
 import functools
 from functools import partial

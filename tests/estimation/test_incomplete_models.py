@@ -1,5 +1,3 @@
-"""Models that answered few of the items must not spoil what complete models have told."""
-
 import dataclasses
 import functools
 

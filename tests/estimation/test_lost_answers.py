@@ -1,5 +1,3 @@
-"""Lost answers in estimates: what they count as, and the interval that holds whichever they are."""
-
 import numpy as np
 import polars as pl
 import pytest

@@ -128,16 +128,6 @@ def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank)
     assert not np.allclose(after.truth[model], before.truth[model])
 
 
-def test_stacked_without_a_trial_weighs_all_alike():
-    bank = small_bank(n_models=9)
-    responses = new_models(bank).take(items=np.arange(12))
-    members = (PIRT(), Weighted())
-    found = estimate(bank, responses, method=Stacked(members))
-    each = [estimate(bank, responses, method=member).value for member in members]
-    np.testing.assert_allclose(found.value, np.mean(each, axis=0))
-    assert found.interval_kind == "model-based"
-
-
 def planted(errors):
     """A trial in which methods made these errors (n_members, n_models), in two folds."""
     n_models = errors.shape[1]
@@ -214,7 +204,7 @@ def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypa
     assert "no past model has both a score and a cross-validated estimate" in nothing.explanation
 
 
-def test_few_models_fall_back_on_gp_irt():
+def test_few_models_fall_back_on_gp_irt_and_stacked_weighs_all_alike():
     bank = small_bank(n_models=9)
     responses = new_models(bank).take(items=np.arange(12))
     found = estimate(bank, responses)
@@ -223,6 +213,11 @@ def test_few_models_fall_back_on_gp_irt():
     expected = estimate(bank, responses, method=GPIRT(), interval="model-based")
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    members = (PIRT(), Weighted())
+    found = estimate(bank, responses, method=Stacked(members))
+    each = [estimate(bank, responses, method=member).value for member in members]
+    np.testing.assert_allclose(found.value, np.mean(each, axis=0))
+    assert found.interval_kind == "model-based"
 
 
 def test_models_that_cannot_be_left_out_are_not_called_too_few():

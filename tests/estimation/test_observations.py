@@ -20,7 +20,7 @@ from tests.estimation.simulated import new_models, small_bank, with_gaps
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 
-def test_a_selection_of_other_scenarios_or_without_weight_in_one_is_refused():
+def test_weights_that_do_not_go_with_the_scenarios_or_the_method_are_told():
     bank = make_bank()
     selection = select(bank, 6, rng=0)
     weights = np.where(np.array(selection.scenarios) == "code", 0.0, selection.weights)
@@ -28,10 +28,6 @@ def test_a_selection_of_other_scenarios_or_without_weight_in_one_is_refused():
         estimate(bank, bank.responses, selection=replace(selection, weights=weights))
     with pytest.raises(DataError, match="scenarios of the selection must be those of bank"):
         estimate(bank, bank.responses, selection=replace(selection, scenarios=("math",) * 6))
-
-
-def test_the_plain_mean_of_items_that_weigh_unequally_is_warned_of():
-    bank = make_bank()
     targets = ScoreTargets.create(bank.responses.items.with_columns(weight=np.arange(1.0, 31.0)), within="custom")
     with pytest.warns(DataWarning, match="method 'weighted'"):
         estimate(replace(bank, targets=targets), bank.responses, method="mean")

@@ -1,5 +1,3 @@
-"""Ridge regression against scikit-learn's."""
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,5 +1,3 @@
-"""Trials of stages on calibration models left out."""
-
 import dataclasses
 import functools
 
