@@ -57,7 +57,7 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
         return responses
     of_past = np.ma.masked_equal(trials[:, known[columns]], 0)
     usual = np.ones(responses.n_items, dtype=np.int64)
-    usual[columns] = np.ma.median(of_past, axis=0).filled(1).astype(np.int64)
+    usual[columns] = np.ma.median(of_past, axis=0).filled(1).astype(np.int64)  # type: ignore[no-untyped-call]
     n_filled = int((is_unsized & (usual > 1)).sum())
     if not n_filled:
         return responses
