@@ -88,8 +88,8 @@ def test_nothing_is_said_of_nothing():
 
 
 def test_a_long_id_is_cut_in_messages():
-    text = shown(["x" * 20_000, "short"])
-    assert text == f"'{'x' * 100}'... (20,000 characters), 'short'"
+    text = shown(["x" * 19_999 + "7", "short"])
+    assert text == f"'{'x' * 50}'...'{'x' * 49}7' (20,000 characters), 'short'"
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_notes_are_said_below_the_table_and_of_each_kind_three():
         assert "And more." not in text
     assert "<b>" not in told._repr_html_()
     assert notes_on(told.notes, "m4") == "Well known. The <b> is lost."
+    assert notes_on([Note("warning", "new.csv: 2 ids differ.")], "m4") == "new.csv: 2 ids differ."
     assert few_of_each(notes[:1], is_brief=False) == ["'m0': well known. And more."]
     (joined,) = joined_notes(notes)
     assert joined.models == ("m0", "m1", "m2", "m3", "m4")

@@ -97,9 +97,9 @@ def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
 
 
 def quoted(name: object) -> str:
-    """Quote an id or value that came from outside, cut to a length that a message can bear."""
-    text = str(name)
-    return repr(text) if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]!r}... ({len(text):,} characters)"
+    """Quote an id or value that came from outside, without its middle if a message cannot bear it: ends tell apart."""
+    text, half = str(name), MOST_SHOWN // 2
+    return repr(text) if len(text) <= MOST_SHOWN else f"{text[:half]!r}...{text[-half:]!r} ({len(text):,} characters)"
 
 
 def visible(text: str) -> str:

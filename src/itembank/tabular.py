@@ -70,8 +70,8 @@ class Note:
 
     @property
     def alone(self) -> str:
-        """The text where the model is known already, as a sentence."""
-        return f"{self.text[:1].upper()}{self.text[1:]}"
+        """The text where the model is known already, as a sentence; others are one, or begin with a file's name."""
+        return f"{self.text[:1].upper()}{self.text[1:]}" if self.models else self.text
 
 
 def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:

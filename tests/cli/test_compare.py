@@ -75,6 +75,17 @@ def test_a_page_has_every_score_whatever_was_compared(run, bank_folder, results,
     assert "as a page" not in run("-v", "compare", bank_folder, results, "--format", "csv").err
 
 
+@pytest.mark.usefixtures("without_library")
+def test_a_page_of_two_models_on_drawn_items(run, bank_folder, tmp_path):
+    """It asked for every score by 'design-based', which is no method that can be asked for."""
+    bank, drawn, page = load_bank(bank_folder), tmp_path / "drawn.json", tmp_path / "compare.html"
+    answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
+    write_responses(ResponseMatrix.create(answers, items=bank.responses.items), tmp_path / "two.parquet")
+    run.ok("select", bank_folder, "-n", 12, "-o", drawn)
+    run.ok("compare", bank_folder, tmp_path / "two.parquet", "--selection", drawn, "--report", page)
+    assert "Scenario by scenario" in page.read_text(encoding="utf-8")
+
+
 def test_ranking(run, bank_folder, results):
     outcome = run("compare", bank_folder, results, "--ranking", "--format", "json")
     rows = outcome.json["rows"]

@@ -1,6 +1,7 @@
 """Answers that models lost: what differences and rankings make of them."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_files_of_one_model_each_keep_what_they_lost() -> None:
 
 
 @pytest.mark.parametrize("method", ["paired", "p-irt"])
-def test_with_a_bank(method: str) -> None:
+def test_with_a_bank(method: str, tmp_path: Path) -> None:
     bank = make_bank(n_models=24)
     answers = bank.responses.responses[:3]
     lost = np.zeros(answers.shape, dtype=bool)
@@ -108,6 +109,9 @@ def test_with_a_bank(method: str) -> None:
         how = {"method": method, "estimand": "run"}
         wrong = ib.compare(bank, by_hand(answers, lost, [0.0] * 3, **items), **how)
         found, bounds = (ib.compare(bank, given, errors=errors, **how) for errors in ("wrong", "bounds"))
+        ib.write_responses(given, tmp_path / "given.parquet")
+        listed = ib.compare(bank, [tmp_path / "given.parquet"], errors="wrong", **how)
+    np.testing.assert_array_equal(listed.difference.value, found.difference.value)
     np.testing.assert_allclose(found.difference.value, wrong.difference.value)
     assert (bounds.difference.low <= wrong.difference.low + 1e-9).all()
     assert bounds.lost.n.tolist() == [0, 4, 0]

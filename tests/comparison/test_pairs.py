@@ -163,6 +163,8 @@ def test_no_errors_leave_the_classical_variance_and_no_disagreement_is_no_troubl
     model = fit_pair_errors(rng.normal(size=30), np.zeros(first.shape[0]), first, second, level=0.95)
     assert model.constant > 0.0
     assert np.isfinite(model.quantile)
+    known = {"independent": np.zeros(first.shape[0]), "level": 0.95}  # scores of these items, not of the past ones'
+    assert fit_pair_errors(rng.normal(size=30), np.zeros(first.shape[0]), first, second, **known).constant == 0.0
 
 
 @pytest.mark.slow

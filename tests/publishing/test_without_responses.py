@@ -107,6 +107,18 @@ def test_sums_over_the_rest_are_kept_of_simple_curves_only(model):
         without_responses(bank, selections=[ib.select(bank, 8, method="random", rng=0)], only_chosen=True)
 
 
+@pytest.mark.filterwarnings("ignore:None of the 1 items is of")
+@pytest.mark.parametrize("n_items", [1, 12])
+def test_banks_with_drawn_items_can_be_written_and_read(n_items, tmp_path):
+    """One item has no expected width; and answers of chance have no factors, though one is tried and found best."""
+    bank = make_bank(n_models=12)
+    chance = np.random.default_rng(10).random(bank.responses.responses.shape) < 0.5
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=chance.astype(float)))
+    chosen = ib.select(bank, n_items, method="drawn")
+    without_responses(bank, selections=[chosen]).save(tmp_path / "bank")
+    assert load_bank(tmp_path / "bank").subsets[0].n_factors == 0
+
+
 def test_other_items_are_estimated_by_the_item_model_alone(whole, selection, new):
     published = without_responses(whole, selections=[selection])
     other = ib.select(published, 9)

@@ -112,9 +112,10 @@ def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(boar
         found = with_usual_sizes(ResponseMatrix.create(np.array([[0.47, 1.0]]), item_ids=sized.item_ids[:2]), sized)
     usual = np.median(sized.n_trials[:, 0][sized.n_trials[:, 0] > 0])
     np.testing.assert_array_equal(found.n_trials, [[usual, 1]])
-    with pytest.warns(DataWarning, match="count as 100 each"):
-        found = as_new_responses(bank, {"benchmark-0": 0.4, "benchmark-1": 1.0})
-    np.testing.assert_array_equal(found.n_trials, [[100, 100]])
+    for one in (bank, ib.publishing.without_responses(bank)):
+        with pytest.warns(DataWarning, match="count as 100 each"):
+            found = as_new_responses(one, {"benchmark-0": 0.4, "benchmark-1": 1.0})
+        np.testing.assert_array_equal(found.n_trials, [[100, 100]])
     scores = board[0]
     inside = dataclasses.replace(scores, responses=np.clip(scores.responses, 0.01, 0.99))
     found = fit_item_model(inside, ib.calibrations.Variational("2pl", family="beta"))

@@ -11,14 +11,14 @@ from itembank.bank.marks import without_links
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.dimensions import usual_spec
 from itembank.calibration.families import sized
-from itembank.calibration.fit_item_model import fit_item_model
+from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import DataWarning, ParameterError, remedy, says_instead, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.how_read import LOST_AS
-from itembank.responses.responses import ResponseMatrix, without_silent
+from itembank.responses.responses import ResponseMatrix, check_enough_models, without_silent
 from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words, warn_of_no_overlap
 from itembank.responses.targets import ScoreTargets
@@ -62,7 +62,7 @@ def calibrate(
     Raises
     ------
     DataError, ParameterError
-        As `calibrations.fit_item_model` and `ScoreTargets.create`.
+        As `calibrations.fit_item_model` and `ScoreTargets.create`; by a name also with two models of any responses.
 
     Examples
     --------
@@ -77,6 +77,7 @@ def calibrate(
         warn(alike, DataWarning)
     chosen = 0.0
     if isinstance(method, str) and method in METHODS.kinds:
+        check_enough_models(responses.n_models, MINIMUM_MODELS, "calibration")  # as the command, of counts too
         chosen = CHOICE_FRACTION
         about = "choosing the number of dimensions: "
         method, _ = usual_spec(responses, method, progress=part_of(progress, 0.0, chosen, about))

@@ -118,11 +118,13 @@ def compare_command(
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"), other)
 
     def page(typed: str) -> "Page":
-        every = comparison
+        from itembank.comparison.with_bank import BY_DESIGN
+
+        every, found = comparison, comparison.method
         if len(comparison.targets) == 1 and len(comparison.model_ids) == 2:  # every score of two models
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # given before
-                every = compared(method=comparison.method, target="all")
+                every = compared(method=method if found == BY_DESIGN else found, target="all")
         if loaded is None:
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)
         return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)

@@ -122,7 +122,7 @@ def compare(
     if bank.headline is not None:
         check_headline(bank, "calibrated", spec.estimand or RUN, progress)
     new = _of_bank(bank, results, errors, allow_mixed_prompts=allow_mixed_prompts)
-    new, selection = answers_to_items(bank, new, chosen)
+    new, selection = answers_to_items(bank, new, chosen, errors)
     matrix = chosen_models(known_items(bank, new, selection, ignore_unknown=ignore_unknown), models)
 
     def find(responses: ResponseMatrix, estimand: DifferenceEstimand | None) -> Found:
@@ -136,12 +136,12 @@ def _of_bank(
     bank: Bank, results: Sequence[GivenResponses], errors: Errors | None, *, allow_mixed_prompts: bool
 ) -> NewResponses:
     """Return results to items of a bank as one: files are read together, as the bank's were."""
+    if len(results) == 1 and not allow_mixed_prompts:
+        return results[0]
     paths = [one for one in results if isinstance(one, str | Path)]
-    if len(paths) == len(results) and (len(results) > 1 or allow_mixed_prompts or errors is not None):
+    if len(paths) == len(results):
         return as_new_responses(bank, paths, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    if len(results) == 1:
-        return results[0].with_errors(errors) if isinstance(results[0], ResponseMatrix) else results[0]
-    given = [as_new_responses(bank, one, errors=errors) for one in results]
+    given = [as_new_responses(bank, one, allow_mixed_prompts=allow_mixed_prompts, errors=errors) for one in results]
     return joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
 
 

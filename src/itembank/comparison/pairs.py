@@ -190,10 +190,11 @@ def fit_pair_errors(
     for the finite number of models, see `finite_quantile`.
     """
     squared, size = (errors[first] - errors[second]) ** 2, float(np.sqrt(np.mean(errors**2)))
-    if np.sqrt(squared.mean()) < NO_ERROR:
+    design = np.column_stack([np.ones_like(squared) if independent is None else independent, disagreement])
+    # also where these models answered all of a target, of which past ones answered less in folds that chose items anew
+    if np.sqrt(squared.mean()) < NO_ERROR or not design.any():
         degrees = errors.shape[0] - 1.0
         return PairErrorModel(0.0, 1.0, t_reach(level, degrees), degrees, level, size)
-    design = np.column_stack([np.ones_like(squared) if independent is None else independent, disagreement])
     constant, slope = fit_variance(squared, design)
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance

@@ -244,8 +244,10 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     none = np.empty((0, bank.targets.n_scenarios + 1))
     if selection.inclusion_probabilities is not None and bank.calibration.is_fitted:
         n_factors, apart = factors_of(Asked.of_past(bank, selection))
+        n_factors = min(n_factors, fitted_factor_model(bank).n_factors)  # which may have fewer than were tried
         why = f"{selection.method}: intervals rest on the draw, whatever the model is."
-        nothing, measured = (none,) * 4, {"half_width": expected_half_width(bank, selection, level=0.95)}
+        nothing, half = (none,) * 4, expected_half_width(bank, selection, level=0.95)
+        measured = {} if np.isnan(half) else {"half_width": half}
         return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, n_factors, single(apart))
     asked = Asked.of_past(bank, selection)
     explanation, past = choose_method(asked, progress).explanation, past_of(asked, Stacked())

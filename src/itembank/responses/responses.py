@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import check_one_of
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
@@ -465,9 +465,10 @@ def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Se
 def check_enough_models(n_models: int, needed: int, purpose: str) -> None:
     """Raise `DataError` when there are fewer models than `purpose` needs."""
     if n_models < needed:
+        how = remedy("ib.banks.start(responses.items, responses)", "itembank calibrate RESPONSES --items ITEMS -o BANK")
         raise DataError(
             f"{purpose} needs at least {needed} models, got {n_models}. "
-            "Add per-item results of more models, or use an estimate that needs no item model (method 'mean')."
+            f"Add per-item results of more models, or begin a bank of few: {how}."
         )
 
 

@@ -39,22 +39,25 @@ def with_assumed_sizes(responses: ResponseMatrix) -> ResponseMatrix:
 def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> ResponseMatrix:
     """Return new results in which scores without a number of trials count as many as those of past models.
 
-    That is the median over past models of the item. A `DataWarning` says so.
+    That is the median over past models of the item, or where these are not there what was assumed of them. A
+    `DataWarning` says so.
     """
-    if past.n_trials is None:
+    assumed = past.items[COLUMN].to_numpy() if COLUMN in past.items.columns else None
+    trials = past.n_trials if past.n_models or assumed is None else assumed[None]
+    if trials is None:
         return responses
     place = {name: at for at, name in enumerate(past.item_ids)}
     known = np.array([place.get(name, -1) for name in responses.item_ids], dtype=np.int64)
     is_unsized = _is_share(responses) & (known >= 0)
-    if COLUMN in past.items.columns:  # a score of 0 or 1 is one of as many questions
-        is_score = (known >= 0) & (past.items[COLUMN].to_numpy()[known] > 0)
+    if assumed is not None:  # a score of 0 or 1 is one of as many questions
+        is_score = (known >= 0) & (assumed[known] > 0)
         is_unsized |= is_score & responses.observed & (_trials(responses) <= 1)
     columns = np.flatnonzero(is_unsized.any(axis=0))
     if not columns.size:
         return responses
-    of_past = past.n_trials[:, known[columns]].astype(np.float64)
+    of_past = np.ma.masked_equal(trials[:, known[columns]], 0)
     usual = np.ones(responses.n_items, dtype=np.int64)
-    usual[columns] = np.nanmedian(np.where(of_past > 0, of_past, np.nan), axis=0).astype(np.int64)
+    usual[columns] = np.ma.median(of_past, axis=0).filled(1).astype(np.int64)  # type: ignore[no-untyped-call]
     n_filled = int((is_unsized & (usual > 1)).sum())
     if not n_filled:
         return responses

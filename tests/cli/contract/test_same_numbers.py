@@ -45,6 +45,16 @@ def test_banks(bank, calibrated):
     np.testing.assert_array_equal(ib.load_bank(calibrated).parameters.loadings, bank.parameters.loadings)
 
 
+def test_banks_of_two_models(run, tmp_path):
+    """The command began a bank of two models' counts, and the verb fitted an item model."""
+    counts = ib.ResponseMatrix.create(np.array([[0.5, 0.75, 0.0], [1.0, 0.25, 0.5]]), n_trials=np.full((2, 3), 4))
+    ib.write_responses(counts, tmp_path / "past.parquet")
+    run.ok("calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank")
+    with pytest.raises(ib.errors.DataError, match=r"few: ib\.banks\.start\(responses\.items, responses\)"):
+        ib.calibrate(counts)
+    assert ib.banks.start(counts.items, counts).bank_id == ib.load_bank(tmp_path / "bank").bank_id
+
+
 @pytest.mark.parametrize("method", ["auto", "random", "anchor-irt"])
 def test_selections(run, bank, calibrated, method):
     done = run.json("select", calibrated, "-n", 20, "--method", method)
