@@ -412,14 +412,17 @@ def test_a_composite_leans_on_the_better_of_both():
     parts = drawn(np.ones((1, 2)), np.full(2, 0.1), np.full(2, 0.2), np.array([0, 1]), 3)
     synthetic, direct = np.array([[0.5, 0.5, 0.5]]), np.array([[0.54, 0.52, np.nan]])
     variance, apart = np.array([[0.01, 0.0001, 0.0]]), np.array([0.0025, 0.0025, 0.0025])
-    left = parts.unseen_weight[0]
-    value, square = composite(synthetic, direct, variance, apart, parts, left=left)
+    beside = {"left": parts.unseen_weight[0], "by_draw": np.full((1, 3), 0.002)}  # less than past models wandered
+    value, square = composite(synthetic, direct, variance, apart, parts, **beside)
     share = LEEWAY * 0.0025 / (LEEWAY * 0.0025 + variance[0, :2])
     np.testing.assert_allclose(value[0], [*(0.5 + share * np.array([0.04, 0.02])), 0.5])
     np.testing.assert_allclose(square[0, :2], share * variance[0, :2])  # what a normal posterior has
     np.testing.assert_allclose(square[0, 2], LEEWAY * 0.0025)
-    far, _ = composite(synthetic, synthetic + np.array([0.5, 0.5, np.nan]), variance, apart, parts, left=left)
+    far, _ = composite(synthetic, synthetic + np.array([0.5, 0.5, np.nan]), variance, apart, parts, **beside)
     assert np.all(far[0, :2] - 0.5 > share * 0.5)  # further apart than past models: their like counts less
-    unknown, alone = composite(synthetic, direct, variance, np.full(3, np.nan), parts, left=left)
+    unknown, alone = composite(synthetic, direct, variance, np.full(3, np.nan), parts, **beside)
     np.testing.assert_allclose(unknown[0, :2], direct[0, :2], atol=1e-6)
     np.testing.assert_allclose(alone[0, :2], variance[0, :2], rtol=1e-3)
+    # past models answered nearly all alike, and the draw says so little of this one that nothing is sure
+    _, alike = composite(synthetic, direct, variance, 1e-6 * apart, parts, **beside)
+    np.testing.assert_allclose(alike[0], [*(1.0 / (1.0 / 0.002 + 1.0 / variance[0, :2])), 0.002])

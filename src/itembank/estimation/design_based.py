@@ -151,7 +151,9 @@ def judged_by_design(known: Known) -> ByDesign:
     ratio = np.divide(chance.variance, chance.expected, out=np.ones(value.shape), where=chance.expected > 0.0)
     of_parts = chance_of_draw(parts, predicted, times=ratio)
     left = 1.0 - np.bincount(targets.scenario_index[positions], targets.weights[positions], apart.size)
-    scenarios, squares = composite(synthetic, direct, of_parts.variance, apart, parts, left=left)
+    # the draw moves what is predicted of a scenario as it moves the overall score
+    moved = chance.variance * (parts.unseen_weight / np.maximum(whole.unseen_weight, 1e-12)) ** 2
+    scenarios, squares = composite(synthetic, direct, of_parts.variance, apart, parts, left=left, by_draw=moved)
     # of a scenario that should have been answered and was not, the draw says nothing
     unknown = np.where((n_drawn > 0) & (parts.n_observed == 0.0), squares, 0.0) @ of_scenarios**2
     values, variances = np.column_stack([scenarios, value]), np.column_stack([squares, chance.variance[:, 0] + unknown])

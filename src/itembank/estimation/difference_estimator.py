@@ -202,11 +202,13 @@ def composite(
     parts: Drawn,
     *,
     left: FloatArray,  # (n_scenarios,): Weight of the items of which the past models' answers were predicted there
+    by_draw: FloatArray,  # (n_models, n_scenarios): Variance of the synthetic one over draws
 ) -> tuple[FloatArray, FloatArray]:
     """Weigh two estimates of each scenario score, and say how uncertain the result is, both (n_models, n_scenarios).
 
     ``T = S + g (D - S)`` with ``g = A / (A + v)``. A is four times that of past models, or larger, as far as this
-    model's own scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``. The mean square error is
+    model's own scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``; and no less than what the draw
+    leaves of S, which says more of a model that is hard to predict than past models do. The mean square error is
     ``g^2 v + (1 - g)^2 B`` with B the larger of A and ``(D - S)^2``, what this scenario itself shows.
     """
     is_direct = variance > 0.0
@@ -216,7 +218,7 @@ def composite(
     gap = np.where(is_direct, direct - synthetic, 0.0)
     expected = np.sum(np.where(is_direct, known + variance, 0.0), axis=1)
     further = np.maximum(_ratio(np.sum(gap**2, axis=1), expected, otherwise=1.0), 1.0)
-    wanders = np.where(np.isnan(apart), UNKNOWN, known * further[:, None])
+    wanders = np.where(np.isnan(apart), UNKNOWN, np.maximum(known * further[:, None], by_draw))
     share = np.where(is_direct, _ratio(wanders, wanders + variance), 0.0)
     beside = np.where(np.isnan(apart) & is_direct, 0.0, np.maximum(wanders, gap**2))
     square = share**2 * variance + (1.0 - share) ** 2 * beside

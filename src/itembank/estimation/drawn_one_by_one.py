@@ -281,9 +281,9 @@ def _all_targets(
     off = np.divide(moved.sum() - moved, others, out=np.zeros(n), where=others > 1e-12)
     apart = design.apart * max(design.n_tried / n_draws, 1.0)
     synthetic = plain[:n] + left[:n] * off
-    scenarios, squares = composite(
-        synthetic[None], direct[None, :n], of_draw[None], apart, _answered(design, answers), left=design.left
-    )
+    by_draw = variance * (left[None, :n] / max(float(left[wanted]), 1e-12)) ** 2
+    given, beside = _answered(design, answers), {"left": design.left, "by_draw": by_draw}
+    scenarios, squares = composite(synthetic[None], direct[None, :n], of_draw[None], apart, given, **beside)
     values, variances = direct.copy(), np.full(direct.shape, variance)
     is_wanted = np.array([np.allclose(weights[:, one], of_wanted) for one in range(n)])
     values[:n], variances[:n] = np.where(is_wanted, direct[:n], scenarios[0]), np.where(is_wanted, variance, squares[0])
