@@ -347,7 +347,6 @@ def _block(cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequenc
 
 
 def _joined(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """One line."""
     return " " * MARGIN + (" " * GAP).join(map(_placed, texts, widths, right)).rstrip()
 
 

@@ -238,7 +238,6 @@ def _item_table(bank: Bank) -> pl.DataFrame:
 
 
 def _model_table(bank: Bank) -> pl.DataFrame:
-    """Model table with abilities and scores."""
     abilities = bank.calibration.abilities
     scores = bank.targets.with_overall(bank.scenario_scores)
     own = {
@@ -254,7 +253,6 @@ def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
-    """Build the bank from its record and the bytes of its files."""
     items = read_parquet(content["items.parquet"])
     models = read_parquet(content["models.parquet"])
     for name, table in (("n_items", items), ("n_models", models)):
@@ -293,7 +291,6 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
 def _calibration(
     record: dict[str, Any], items: dict[str, Any], models: dict[str, Any], arrays: dict[str, FloatArray]
 ) -> Calibration:
-    """Build the calibration."""
     dims = range(1, record["n_dims"] + 1)
     parameters = ItemParameters(
         np.column_stack([items[f"loading_{k}"] for k in dims]),

@@ -517,7 +517,6 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
 
 @_to_a_reader_who_may_leave()
 def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
-    """Print the items to run, in the form that a tool takes."""
     from itembank.harnesses.id_forms import id_text
 
     print_exactly(id_text(form, item_ids, plan.baseline.items))

@@ -156,7 +156,6 @@ def budget_of(choices: Mapping[str, Any]) -> Budget:
 
 
 def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
-    """Return the rules of precision."""
     from itembank.sessions.session_spec import CUSTOM
 
     stopping: Stopping = found.get("stopping", Stopping())

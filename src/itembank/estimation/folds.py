@@ -195,7 +195,6 @@ def _itself(bank: Bank) -> Bank:
 
 
 def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int, cache: BankCache) -> Bank:
-    """Put together the bank of the models at these rows."""
     fitted = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
     responses = bank.responses.take(models=rows)
     fold_bank = Bank(

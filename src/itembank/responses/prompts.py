@@ -158,7 +158,6 @@ def settings_in_words(settings: Mapping[str, Any], *, is_whole: bool = False) ->
 
 
 def _in_words(name: str, value: Any) -> str:
-    """One setting in words."""
     called = IN_WORDS.get(name, name)
     if name == "num_fewshot" and value != DIFFERS:
         return f"{value} shot" if value == 1 else f"{value} shots"

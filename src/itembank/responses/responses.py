@@ -343,7 +343,6 @@ def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
 
 
 def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
-    """Index of each wanted id among the known."""
     index = {name: position for position, name in enumerate(known)}
     absent = [name for name in wanted if name not in index]
     if absent:

@@ -157,7 +157,6 @@ def _losses(path: Path | None, matrix: "ib.ResponseMatrix", builtin: str | None)
 
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str) -> "Chart":
-    """Draw what was asked for."""
     from itembank_scaling.pages import pretraining_charts as charts
 
     if kind == "laws":
@@ -177,7 +176,6 @@ def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
 
 
 def _print(law: "PretrainingLaw", shown_law: str, show: str, out: Printer) -> None:
-    """Print everything as one JSON object, or one table."""
     parts = {
         "forecasts": law.rows(),
         "comparison": law.comparison(),

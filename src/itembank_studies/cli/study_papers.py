@@ -204,7 +204,6 @@ def tasks_command(
 
 
 def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
-    """Draw what was found if a figure is asked for."""
     if figure is not None:
         from itembank_studies.charts import paper_charts
 
