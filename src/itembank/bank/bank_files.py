@@ -21,14 +21,7 @@ from safetensors.numpy import save as tensors_to_bytes
 from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
 from itembank.bank.bank_places import is_bank_name, ready_folder
-from itembank.bank.bank_records import (
-    FILES,
-    RECORD,
-    SCHEMA_VERSION,
-    pull,
-    read_record,
-    record_digest,
-)
+from itembank.bank.bank_records import FILES, RECORD, SCHEMA_VERSION, pull, read_record, record_digest
 from itembank.bank.bank_views import view_of, whole_bank
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint
 from itembank.bank.past_models import read_published
@@ -49,15 +42,7 @@ PARAMETERISATION = (
 )
 # Columns the bank adds to the caller's tables; a caller's column of the same name gives way.
 OWN = "bank."
-DAMAGED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    OverflowError,
-    SafetensorError,
-    pl.exceptions.PolarsError,
-)
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, SafetensorError, pl.exceptions.PolarsError)
 """What putting a bank together may raise when its files are not those of one bank."""
 
 
@@ -180,10 +165,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        "ability_prior": {
-            "mean": calibration.prior.mean.tolist(),
-            "covariance": calibration.prior.covariance.tolist(),
-        },
+        "ability_prior": {"mean": calibration.prior.mean.tolist(), "covariance": calibration.prior.covariance.tolist()},
         "calibration": {
             "method": calibration.method,
             "item_model": calibration.item_model,

@@ -45,10 +45,7 @@ class KnownScores:
 
     @classmethod
     def of(
-        cls,
-        responses: ResponseMatrix,
-        targets: ScoreTargets,
-        expected: Callable[[int, int], FloatArray] | None = None,
+        cls, responses: ResponseMatrix, targets: ScoreTargets, expected: Callable[[int, int], FloatArray] | None = None
     ) -> Self:
         """Decide which scores are known, from raw responses.
 

@@ -214,11 +214,7 @@ def put_back(
                     prepared.values[:, alike], trials, fit.abilities, prior, lower=lower
                 )
     parameters = ItemParameters.create(
-        coefficients[:, :-1],
-        coefficients[:, -1],
-        lower_asymptote,
-        family=prepared.family,
-        precision=fit.precision,
+        coefficients[:, :-1], coefficients[:, -1], lower_asymptote, family=prepared.family, precision=fit.precision
     )
     return parameters, covariance
 
@@ -239,12 +235,7 @@ def _majority(prepared: PreparedResponses) -> tuple[FloatArray, FloatArray]:
 
 
 def _by_prior(
-    responses: FloatArray,
-    n_trials: IntArray | None,
-    abilities: FloatArray,
-    prior: AbilityPrior,
-    *,
-    lower: float,
+    responses: FloatArray, n_trials: IntArray | None, abilities: FloatArray, prior: AbilityPrior, *, lower: float
 ) -> tuple[FloatArray, FloatArray]:
     """Posterior mode and covariance of (loadings, intercept) of items given abilities.
 

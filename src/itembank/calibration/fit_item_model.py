@@ -13,13 +13,7 @@ import scipy
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Calibration
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
-from itembank.calibration.families import (
-    precision_index,
-    prepare,
-    put_back,
-    sized,
-    with_family,
-)
+from itembank.calibration.families import precision_index, prepare, put_back, sized, with_family
 from itembank.calibration.fits import Fit, FitData, PreparedResponses
 from itembank.calibration.start import additive_effects, multiple_correlation, start_values
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
@@ -29,10 +23,7 @@ from itembank.numerics.blocks import row_blocks
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.quadrature import THREE_NODES
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.responses import (
-    check_enough_models,
-    check_models_and_items_have_responses,
-)
+from itembank.responses.responses import check_enough_models, check_models_and_items_have_responses
 
 
 @dataclass(frozen=True, slots=True)

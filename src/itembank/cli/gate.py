@@ -304,10 +304,7 @@ def read_run(
         return read_new_results(bank, paths, **how)
     with importing_first(paths, jq):
         spec = ReadingSpec(
-            allow_mixed_prompts=allow_mixed_prompts,
-            repeats="count" if repeats else "error",
-            errors=errors,
-            jq=jq,
+            allow_mixed_prompts=allow_mixed_prompts, repeats="count" if repeats else "error", errors=errors, jq=jq
         )
         return read_matrix(list(paths), spec)
 

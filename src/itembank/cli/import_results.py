@@ -89,9 +89,7 @@ _READING: Choices = {
             "Tables: leave out this column: 'note_*'. Repeatable.", "--drop-column", metavar="PATTERN"
         ),
         "where": option(
-            "Tables: read only rows with this value: judge=gpt-4o. Repeatable.",
-            metavar="COLUMN=VALUE",
-            multiple=True,
+            "Tables: read only rows with this value: judge=gpt-4o. Repeatable.", metavar="COLUMN=VALUE", multiple=True
         ),
         "prefix_scenario": _field("Put the scenario before item ids that start anew in each."),
     },

@@ -118,10 +118,7 @@ def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> Found | None
 
 
 def _by_past_models(
-    compared: ComparedModels,
-    estimator: EstimationSpec | None,
-    pairs: PairedDifferences,
-    level: float,
+    compared: ComparedModels, estimator: EstimationSpec | None, pairs: PairedDifferences, level: float
 ) -> Found:
     """Take those of estimates, with the errors of past models' pairs, or raw ones of items that chance drew."""
     bank, matrix = compared.bank, compared.responses

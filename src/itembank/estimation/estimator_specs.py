@@ -184,13 +184,7 @@ class Factor(PointSpec):
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
 
 
-DEFAULT_MEMBERS: tuple[PointSpec, ...] = (
-    PIRT(),
-    GPIRT(),
-    Weighted(),
-    Factor(),
-    Factor(discrepancy=0.1),
-)
+DEFAULT_MEMBERS: tuple[PointSpec, ...] = (PIRT(), GPIRT(), Weighted(), Factor(), Factor(discrepancy=0.1))
 """Without ridge regression, which adds nothing to these on models like the past ones, and is far off on others."""
 
 

@@ -49,10 +49,5 @@ AbilitySpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPoste
 
 METHODS: MethodTable[AbilitySpec] = MethodTable(
     "scoring",
-    {
-        "ml": MaximumLikelihood,
-        "map": MaximumAPosteriori,
-        "eap": ExpectedAPosteriori,
-        "wle": WeightedLikelihood,
-    },
+    {"ml": MaximumLikelihood, "map": MaximumAPosteriori, "eap": ExpectedAPosteriori, "wle": WeightedLikelihood},
 )

@@ -169,10 +169,7 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     return Page(
         _title(estimates),
         "Estimates",
-        (
-            Answers(tuple(_answer(row) for row in first)),
-            *map(Caution, few_of_each(estimates.notes, is_brief=False)),
-        ),
+        (Answers(tuple(_answer(row) for row in first)), *map(Caution, few_of_each(estimates.notes, is_brief=False))),
         (Section("All scores", (_scores_chart(estimates), table)),),
     )
 

@@ -11,15 +11,7 @@ from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selec
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.bank.norms import fitted_factor_model, measured_discrepancy, noise_ratio, subscenarios
-from itembank.bank.past_models import (
-    MEASURED,
-    OF_REST,
-    PastModels,
-    Published,
-    PublishedSubset,
-    Rest,
-    name_digest,
-)
+from itembank.bank.past_models import MEASURED, OF_REST, PastModels, Published, PublishedSubset, Rest, name_digest
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.asked import Asked, stacked_methods

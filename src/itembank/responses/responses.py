@@ -330,8 +330,7 @@ def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
         items = items.with_columns(pl.lit(None, dtype=pl.String).alias("subscenario"))
     first = ["item_id", "scenario", "subscenario"]
     return items.select(
-        *(pl.col(name).cast(pl.String) for name in first),
-        *(name for name in items.columns if name not in first),
+        *(pl.col(name).cast(pl.String) for name in first), *(name for name in items.columns if name not in first)
     )
 
 
@@ -378,10 +377,7 @@ def check_response_matrix(
         if array.shape != shape
     )
     if not problems:
-        problems = [
-            *_id_problems(model_ids, "model_id"),
-            *_id_problems(item_ids, "item_id"),
-        ]
+        problems = [*_id_problems(model_ids, "model_id"), *_id_problems(item_ids, "item_id")]
         with np.errstate(invalid="ignore"):
             outside = (responses < 0.0) | (responses > 1.0)  # (n_models, n_items); False for NaN
         if outside.any():

@@ -42,7 +42,7 @@ _LAWS: Choices = {
         type=(AUTO, *LAWS.builtin_names),
         multiple=True,
         default=(AUTO,),
-    ),
+    )
 }
 
 
@@ -59,8 +59,7 @@ def pretrain_command(
     drop_unknown: Annotated[bool, "Leave out models of unknown compute."],
     show: Annotated[str, option("One law and the comparison of laws, all laws, or one table.", type=PARTS)] = "summary",
     spec_file: Annotated[
-        Path | None,
-        options.spec_file("PretrainingSettings", "n_items, level, n_checked, and the choices of each law"),
+        Path | None, options.spec_file("PretrainingSettings", "n_items, level, n_checked, and the choices of each law")
     ],
     choices: Annotated[Choices, {"Laws": _LAWS}],
     figure: Annotated[Path | None, options.figure(heading="Figure")],

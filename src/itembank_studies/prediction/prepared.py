@@ -144,11 +144,7 @@ def make_partition(
     is_held_out = np.zeros(tasks.index.size, dtype=bool)
     is_held_out[first_of_each(items[tasks.index[items] >= 0], tasks.index, tasks.n_held_out)] = True
     return Partition(
-        models.train,
-        models.test,
-        number,
-        is_held_out,
-        stream(spec.seed, "tasks", number).permutation(tasks.n_tasks),
+        models.train, models.test, number, is_held_out, stream(spec.seed, "tasks", number).permutation(tasks.n_tasks)
     )
 
 

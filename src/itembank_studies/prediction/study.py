@@ -187,8 +187,7 @@ def _tables(
         pl.Series("prediction", np.concatenate(predicted).ravel(), dtype=pl.Float32),
     )
     runs = runs.with_columns(
-        pl.Series("n_items", np.concatenate(asked), dtype=pl.Int32),
-        pl.Series("cost", np.concatenate(costs)),
+        pl.Series("n_items", np.concatenate(asked), dtype=pl.Int32), pl.Series("cost", np.concatenate(costs))
     )
     choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(chosen)))
     seconds = pl.DataFrame(spent, schema=SECONDS_COLUMNS, orient="row")

@@ -44,10 +44,7 @@ def _provisional(abilities: FloatArray, grid: AbilityGrid, *, sd: float = 0.4) -
     log_density = -0.5 * np.sum(distance**2, axis=2) / sd**2
     log_total = log_sum_exp(log_density)
     return AbilityPosterior(
-        log_total,
-        np.exp(log_density - log_total[:, None]),
-        abilities,
-        np.broadcast_to(sd**2, (len(abilities), 1, 1)),
+        log_total, np.exp(log_density - log_total[:, None]), abilities, np.broadcast_to(sd**2, (len(abilities), 1, 1))
     )
 
 

@@ -310,11 +310,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
 
 
 def _to_the_end(
-    blocks: ResponseBlocks,
-    start: Reached,
-    spec: Variational,
-    learned: IntArray | None,
-    progress: ProgressCallback,
+    blocks: ResponseBlocks, start: Reached, spec: Variational, learned: IntArray | None, progress: ProgressCallback
 ) -> Ascent[Reached]:
     return ascend(
         blocks,
