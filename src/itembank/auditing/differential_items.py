@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, stdtr
 
-from itembank.auditing.panel import Panel, panel_of, without_items
+from itembank.auditing.item_evidence import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction

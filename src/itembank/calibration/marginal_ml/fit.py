@@ -6,9 +6,17 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.calibration.fits import Ascent, Fit, FitData, standardise
-from itembank.calibration.marginal_ml.em import Problem, Step, em_step, run_em, start_items
+from itembank.calibration.marginal_ml.em import (
+    Problem,
+    Step,
+    best_scale,
+    em_step,
+    rescale,
+    run_em,
+    start_items,
+    with_line,
+)
 from itembank.calibration.marginal_ml.errors import item_covariances
-from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.posterior import (
     WIDEST_SPACING_TO_SD,
     ability_grid,
