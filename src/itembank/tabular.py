@@ -83,8 +83,9 @@ def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(found.values())
 
 
-def few_of_each(notes: Sequence[Note], *, is_brief: bool = True, most: int = 3) -> list[str]:
-    """Say notes in words, of one kind no more than `most`, and how many more there are."""
+def few_of_each(notes: Sequence[Note], *, is_brief: bool = True) -> list[str]:
+    """Say notes in words, of one kind no more than three, and how many more there are."""
+    most = 3
     of_kind: dict[str, list[Note]] = {}
     for one in notes:
         of_kind.setdefault(one.kind, []).append(one)
