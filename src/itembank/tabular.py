@@ -60,7 +60,6 @@ class Note:
     models: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Say it in a line."""
         return self.in_words(is_brief=True)
 
     def in_words(self, *, is_brief: bool = False) -> str:
@@ -140,7 +139,6 @@ class Compact(Pictured):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Say what it is."""
         sentence = getattr(self, SENTENCE, "")
         if sentence:
             return "\n".join(_wrapped(sentence))
