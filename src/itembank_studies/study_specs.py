@@ -383,7 +383,6 @@ def _listed(spec: StudySpec, name: str) -> Any:
 
 
 def _check_methods(spec: StudySpec) -> None:
-    """Check names, options and pairs."""
     for name, resolve in (("selectors", selection_spec), ("estimators", estimation_spec)):
         choices: tuple[MethodChoice, ...] = getattr(spec, name)
         if not choices:

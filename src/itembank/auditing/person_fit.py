@@ -152,7 +152,6 @@ class FitCheck(Tabular):
         return (*hints, SHIFT) if named else (*hints, ONE_RUN, SHIFT)
 
     def _named(self) -> list[tuple[str, pl.DataFrame]]:
-        """Return each named group of all models."""
         parts = self.groups.filter(kind=NAMED).group_by("group", maintain_order=True)
         return [(str(name), part) for (name,), part in parts]
 

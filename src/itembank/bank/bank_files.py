@@ -306,7 +306,6 @@ def _calibration(
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the bank's columns."""
     return table.select(name for name in table.columns if not name.startswith(OWN))
 
 

@@ -380,7 +380,6 @@ def add_scores(
 
 
 def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ib.ResponseMatrix":
-    """Read results of models, or the answers of journals of sessions."""
     from itembank.bank.arguments import as_new_responses
     from itembank.bank.bank_views import aside_items
     from itembank.sessions.journal import is_journal

@@ -305,7 +305,6 @@ def print_checks(checks: "Checks", out: Printer) -> None:
 
 
 def _print_sections(checks: "Checks") -> None:
-    """Print one section below the other, with an empty line between them."""
     from itembank.auditing.person_fit import ONE_RUN, SHIFT
 
     sections: list[Callable[[], None]] = []

@@ -267,7 +267,6 @@ def _to_a_reader_who_may_leave() -> Iterator[None]:
 
 @_to_a_reader_who_may_leave()
 def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
-    """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test
 
     found = self_test(pair, spec)

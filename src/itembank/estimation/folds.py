@@ -179,7 +179,6 @@ def _fit(
 
 
 def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
-    """Whether arrays from a file are those of these folds."""
     n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
     names |= set() if bank.parameters.precision is None else {"precision"}
     return all(

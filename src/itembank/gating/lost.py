@@ -175,7 +175,6 @@ def asked_items(responses: ResponseMatrix) -> list[str]:
 
 
 def _by_side(responses: ResponseMatrix) -> LostBySide:
-    """Count answers, and those lost."""
     every, lost = responses.with_lost_as(0.0), responses.lost
     n_asked = int(every.observed.sum() if every.n_trials is None else every.n_trials.sum())
     return LostBySide(0, n_asked, "") if lost is None else LostBySide(int(lost.n.sum()), n_asked, lost.in_words)

@@ -124,7 +124,6 @@ def _log_posterior(answers: Answers, theta: FloatArray, mean: FloatArray, precis
 
 
 def _normalised(log_weights: FloatArray) -> FloatArray:
-    """Weights of each row that sum to one."""
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     result: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return result

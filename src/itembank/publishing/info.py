@@ -164,7 +164,6 @@ def _about_versions(bank: Bank) -> dict[str, Any]:
 
 
 def _about_responses(bank: Bank) -> dict[str, Any]:
-    """Facts on the past models' responses, or what is there without them."""
     if not (bank.published or bank.n_models):
         return {}
     if bank.published is None:

@@ -205,7 +205,6 @@ def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> lis
 
 
 def _is_apart(one: Any, other: Any) -> bool:
-    """Whether two values of a setting are known and differ."""
     ours, theirs = _entries(one), _entries(other)
     if ours and theirs:
         return any(_is_apart(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())

@@ -264,7 +264,6 @@ class ResponseMatrix(Compact):
         return self._cut(slice(first, last), self.models[first:last], self.items)
 
     def _cut(self, cut: Any, models: pl.DataFrame, items: pl.DataFrame) -> "ResponseMatrix":
-        """Return some cells, which have these models and items."""
         return ResponseMatrix(
             self.responses[cut],
             models,
@@ -335,7 +334,6 @@ def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
-    """Given ids as text, or numbered ones."""
     if given is None:
         return [f"{word}-{number}" for number in range(1, count + 1)]
     return [str(name) for name in given]

@@ -220,7 +220,6 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
 
 
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
-    """Name what the bank's cache keeps of sessions of this spec."""
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
 
 

@@ -309,7 +309,6 @@ def part_of(calibration: Calibration, items: IntArray) -> Calibration:
 
 
 def _of_models(responses: ResponseMatrix, models: IntArray, items: IntArray) -> tuple[FloatArray, IntArray | None]:
-    """Responses of some models to some items, and the trials behind them."""
     cells = np.ix_(models, items)
     return responses.responses[cells], None if responses.n_trials is None else responses.n_trials[cells]
 

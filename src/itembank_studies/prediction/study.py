@@ -130,7 +130,6 @@ def run_partition(
 def _choose(
     prepared: Prepared, assessor: Assessor, pool: Pool, budgets: tuple[int, ...], rng: np.random.Generator
 ) -> Mapping[int, IntArray]:
-    """Return the items of each budget."""
     if assessor.paradigm == "adaptation":
         return choose_adaptively(assessor, prepared.known, prepared.new, pool, budgets)
     return choose_static(assessor, prepared.known, pool, budgets, rng=rng)

@@ -88,7 +88,6 @@ def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope
 
 
 def _normal_log_density(values: FloatArray, sd: float) -> float:
-    """Sum of normal log-densities with mean 0."""
     constant = values.size * (np.log(sd) + 0.5 * np.log(2.0 * np.pi))
     return float(-0.5 * np.sum(values**2) / sd**2 - constant)
 
