@@ -115,8 +115,7 @@ def response_slopes(
     count, of_x, of_y, squares, products = sums
     spread = count * squares - of_x**2
     slopes = np.divide(count * products - of_x * of_y, spread, out=np.ones(n), where=spread > 1e-9 * count**2)
-    result: FloatArray = slopes[index]
-    return result
+    return slopes[index]
 
 
 def sampling_variance(responses: FloatArray, targets: ScoreTargets, fraction: FloatArray | None = None) -> FloatArray:

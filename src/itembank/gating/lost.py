@@ -170,8 +170,7 @@ def check_one_model(name: str, responses: ResponseMatrix) -> None:
 
 def asked_items(responses: ResponseMatrix) -> list[str]:
     """Items that the one model of these responses was asked."""
-    ids: list[str] = responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
-    return ids
+    return responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
 
 
 def _by_side(responses: ResponseMatrix) -> LostBySide:

@@ -32,8 +32,7 @@ def answer_variances(bank: Bank) -> FloatArray:
 
     def find() -> FloatArray:
         ratio = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index]
-        result: FloatArray = ratio * np.maximum(outcome_variances(bank), LEAST_CHANCE * (1.0 - LEAST_CHANCE))
-        return result
+        return ratio * np.maximum(outcome_variances(bank), LEAST_CHANCE * (1.0 - LEAST_CHANCE))
 
     return bank.cache.remember("answer variances", find)
 

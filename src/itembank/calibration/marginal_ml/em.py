@@ -236,8 +236,7 @@ def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArr
     # An item without information left (at its bound, or all but perfectly predicted) must still be solvable.
     ridge = 1e-10 + 1e-10 * np.einsum("ijj->i", precision)
     solvable = np.where(both, precision, np.eye(size)) + ridge[:, None, None] * np.eye(size)
-    result: FloatArray = np.linalg.solve(solvable, np.where(free, gradient, 0.0)[..., None])[..., 0]
-    return result
+    return np.linalg.solve(solvable, np.where(free, gradient, 0.0)[..., None])[..., 0]
 
 
 def within_bounds(items: FloatArray) -> FloatArray:
