@@ -166,7 +166,6 @@ class MethodTable(Generic[Spec]):
             ) from error
 
     def _checked(self, name: str, method: object) -> Method:
-        """Refuse what is no method of this table."""
         if not isinstance(method, Method):
             raise ParameterError(f"method {name!r} must be an itembank.methods.Method, got {method!r}.")
         kind: object = method.spec

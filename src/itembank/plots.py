@@ -5,7 +5,4 @@ The charts of a result's own page are in ``itembank.show(result).charts``.
 
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 
-__all__ = [
-    "PredictionPanel",
-    "predicted_against_true_chart",
-]
+__all__ = ["PredictionPanel", "predicted_against_true_chart"]

@@ -11,13 +11,4 @@ from itembank.selection.selector_specs import (
     VOptimal,
 )
 
-__all__ = [
-    "AnchorCorrectness",
-    "AnchorIRT",
-    "Drawn",
-    "OptimalDesign",
-    "Random",
-    "Stratified",
-    "VOptimal",
-    "next_stage",
-]
+__all__ = ["AnchorCorrectness", "AnchorIRT", "Drawn", "OptimalDesign", "Random", "Stratified", "VOptimal", "next_stage"]

@@ -80,7 +80,6 @@ def _partner(name: str) -> str:
 
 
 def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Heading of an interval."""
     level = rows[0].get("level") if rows else None
     if level is not None:
         return f"{100 * level:g} % interval"
@@ -347,11 +346,9 @@ def _block(cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequenc
 
 
 def _joined(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """One line."""
     return " " * MARGIN + (" " * GAP).join(map(_placed, texts, widths, right)).rstrip()
 
 
 def _placed(text: str, width: int, at_right: bool) -> str:
-    """Fill a text up with spaces."""
     spaces = " " * (width - cell_len(text))
     return spaces + text if at_right else text + spaces

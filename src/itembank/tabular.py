@@ -60,7 +60,6 @@ class Note:
     models: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Say it in a line."""
         return self.in_words(is_brief=True)
 
     def in_words(self, *, is_brief: bool = False) -> str:
@@ -83,8 +82,9 @@ def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(found.values())
 
 
-def few_of_each(notes: Sequence[Note], *, is_brief: bool = True, most: int = 3) -> list[str]:
-    """Say notes in words, of one kind no more than `most`, and how many more there are."""
+def few_of_each(notes: Sequence[Note], *, is_brief: bool = True) -> list[str]:
+    """Say notes in words, of one kind no more than three, and how many more there are."""
+    most = 3
     of_kind: dict[str, list[Note]] = {}
     for one in notes:
         of_kind.setdefault(one.kind, []).append(one)
@@ -139,7 +139,6 @@ class Compact(Pictured):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Say what it is."""
         sentence = getattr(self, SENTENCE, "")
         if sentence:
             return "\n".join(_wrapped(sentence))

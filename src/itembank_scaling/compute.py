@@ -315,7 +315,6 @@ def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) ->
 
 
 def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:
-    """Leave out models of unknown compute, with a warning that names them."""
     left_out = sorted(set(range(compute.n_models)) - set(used.tolist()))
     names = [compute.model_ids[row] for row in left_out]
     if used.size == 0:
@@ -328,7 +327,6 @@ def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:
 
 
 def _with_values(names: list[str], column: pl.Series, rows: IntArray) -> str:
-    """Name the first few of these models with what their column says."""
     first = rows[:N_SHOWN].tolist()
     parts = [f"{names[row]!r} = {column[row]!r}" for row in first]
     return f"{rows.size} {'model' if rows.size == 1 else 'models'}: {first_few(parts, rows.size)}"

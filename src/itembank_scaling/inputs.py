@@ -10,12 +10,7 @@ from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.memory import allowing
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.builtin import (
-    ChoiceLogLikelihoods,
-    builtin_choices,
-    read_builtin_numbers,
-    read_builtin_table,
-)
+from itembank.readers.builtin import ChoiceLogLikelihoods, builtin_choices, read_builtin_numbers, read_builtin_table
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse, shortened
 from itembank.readers.table_files import read_table_file

@@ -242,7 +242,6 @@ def _estimated(
 
 
 def _table(estimates: tuple[ScoreEstimates, ...], prepared: PreparedFold, effective: FloatArray) -> pl.DataFrame:
-    """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
     effective = np.append(effective, np.full(len(prepared.views), effective[-1]))
     parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]

@@ -182,7 +182,6 @@ def begin(folder: Path, manifest: StudyManifest, *, resume: bool) -> None:
 
 
 def _difference(begun: StudyManifest, manifest: StudyManifest) -> str:
-    """Say how two manifests differ."""
     if begun.fingerprint == manifest.fingerprint:
         changed = [
             f"{name} {begun.versions.get(name)} -> {now}"

@@ -132,7 +132,6 @@ def _responses(data: DataSpec | None, given: ResponseMatrix | None, verb: str) -
 
 
 def _warn_of_fits(converged: pl.Series, where: str) -> None:
-    """Say how many calibrations stopped early."""
     n_early = int((~converged).sum())
     if n_early:
         warn(f"{n_early} of {converged.len()} calibrations did not converge{where}.", ConvergenceWarning)

@@ -26,7 +26,6 @@ class KFold:
     name: str = "k-fold"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("k of a split", self.k, least=2)
 
 
@@ -44,7 +43,6 @@ class RandomShare:
     name: str = "random"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("test_share", self.test_share)
 
 
@@ -82,7 +80,6 @@ class Ahead:
     name: str = "ahead"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("test_share", self.test_share)
         try:
             if self.until:
@@ -111,7 +108,6 @@ class Beyond:
     name: str = "beyond"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("test_share", self.test_share)
 
 
@@ -136,7 +132,6 @@ class ByGroup:
     name: str = "group"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("test_share", self.test_share)
         if self.k is not None:
             check_whole("k of a split", self.k, least=2)
@@ -160,7 +155,6 @@ class NamedGroup:
     name: str = "named-group"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if not isinstance(self.values, tuple) or not self.values:
             raise ParameterError(f"values must list at least one group to test, got {self.values!r}.")
 
@@ -183,7 +177,6 @@ class Matching:
     name: str = "matching"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         try:
             re.compile(self.pattern)
         except (re.error, TypeError) as error:
@@ -212,7 +205,6 @@ class TrainingShare:
     minimum: int = field(default=10, init=False)
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("test_share", self.test_share)
         lists: tuple[Any, ...] = (self.n_models, self.shares)
         if not all(isinstance(one, tuple) for one in lists) or bool(self.n_models) == bool(self.shares):

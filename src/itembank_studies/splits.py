@@ -199,7 +199,6 @@ def _parts_of_groups(sizes: IntArray, k: int, rng: np.random.Generator) -> IntAr
 
 
 def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
-    """Mark the models of named groups."""
     column = column_of(models, split.column, f"split {split.name!r}")
     values = column.to_list()
     absent = [value for value in split.values if value not in values]

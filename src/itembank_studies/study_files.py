@@ -71,7 +71,6 @@ def _path(text: str, folder: Path) -> Path:
 
 
 def _rows_left(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
-    """Rows that a filter leaves."""
     column = column_of(table, one["column"], name)
     values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
     there = column.to_list()

@@ -144,7 +144,6 @@ class DataSpec:
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         responses: Any = self.responses
         if not isinstance(responses, tuple | list) or not all(isinstance(one, str) for one in responses):
             raise ParameterError(f"responses must be a list of files or folders, got {responses!r}.")
@@ -195,7 +194,6 @@ class CalibrationChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if not isinstance(self.method, str):
             raise ParameterError(f"method of a calibration must be a short name, got {self.method!r}.")
         if self.n_dims != AUTO and not is_whole(self.n_dims):
@@ -239,7 +237,6 @@ class CostBudget:
     amounts: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         amounts: Any = self.amounts
         is_list = isinstance(amounts, tuple | list) and len(amounts) > 0
         if not is_list or not all(is_number(one) and one > 0.0 for one in amounts):
@@ -386,7 +383,6 @@ def _listed(spec: StudySpec, name: str) -> Any:
 
 
 def _check_methods(spec: StudySpec) -> None:
-    """Check names, options and pairs."""
     for name, resolve in (("selectors", selection_spec), ("estimators", estimation_spec)):
         choices: tuple[MethodChoice, ...] = getattr(spec, name)
         if not choices:

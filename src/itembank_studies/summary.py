@@ -7,7 +7,7 @@ import polars as pl
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.ranks import spearman
+from itembank.numerics.ties import spearman
 
 TIE_DIGITS = 12
 """Two sums of the same responses may differ by rounding, which must not break a tie."""
@@ -184,7 +184,6 @@ def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
-    """All metrics of one cell."""
     numbers = ("truth", "estimate", "low", "high", *ranked_by)
     values = {name: cell[name].to_numpy() for name in numbers}
     is_known = ~(np.isnan(values["truth"]) | np.isnan(values["estimate"]))

@@ -13,10 +13,10 @@ from itembank.auditing.fit_statistics import (
     fit_p_values,
     fit_statistics,
     joint_p_value,
+    mean_square,
     onset,
     upper_p_values,
 )
-from itembank.auditing.past_fit import mean_square
 from itembank.irt.linear_gaussian import FactorModel
 
 NOTHING = np.zeros(0, dtype=bool)

@@ -18,10 +18,10 @@ from itembank.auditing.item_evidence import (
     item_rest_correlations,
     item_worth,
     out_of_fold,
+    panel_of,
     rank_quality,
     share_right,
 )
-from itembank.auditing.panel import panel_of
 from itembank.responses.responses import ResponseMatrix
 from tests.auditing.panels import make_answers
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.auditing.panel import adjusted_scores, panel_of
+from itembank.auditing.item_evidence import adjusted_scores, panel_of
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.auditing import past_fit
+from itembank.auditing import fit_statistics
 from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit, item_groups
 from itembank.bank.bank_files import save_bank
 from itembank.errors import DataError, DataWarning, ParameterError
@@ -68,8 +68,8 @@ def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monk
     monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
     save_bank(make_bank(), tmp_path / "bank")
     new, others = new_models(make_bank(), 2, 3), new_models(make_bank(), 2, 5)
-    measured, plain = [], past_fit.statistics_by
-    monkeypatch.setattr(past_fit, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
+    measured, plain = [], fit_statistics.statistics_by
+    monkeypatch.setattr(fit_statistics, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
     first = check_fit(tmp_path / "bank", new)
     assert len(measured) == 3  # folds
     assert check_fit(tmp_path / "bank", new).table.equals(first.table)

@@ -3,10 +3,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import betabinom, binom
 
-from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational, has_family
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.fit_item_model import fit_item_model
+from itembank.calibration.fit_item_model import Agreement, agreement_beyond, fit_item_model
 from itembank.calibration.fits import Fit, FitData
 from itembank.errors import ConvergenceWarning, DataWarning
 from itembank.estimation.folds import spec_of

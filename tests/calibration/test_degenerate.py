@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.families import find_degenerate, put_back
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import Fit, PreparedResponses
 from itembank.irt.bernoulli import probability

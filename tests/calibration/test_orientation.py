@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.calibration.fits import Fit
-from itembank.calibration.orientation import standardise
+from itembank.calibration.fits import Fit, standardise
 from itembank.irt.parameters import AbilityPrior
 
 ARRAYS = ("loadings", "intercept", "item_covariance", "abilities", "ability_covariance")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.differences import error_variance, least_variance, past_errors
+from itembank.comparison.difference_tests import error_variance, least_variance, past_errors
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import GPIRT, Factor

@@ -11,7 +11,7 @@ from scipy.stats import betabinom, binom
 
 from itembank.estimation.model_abilities import abilities_of, estimate_abilities
 from itembank.irt import answers as layout
-from itembank.irt import starts
+from itembank.irt import likelihood_abilities as starts
 from itembank.irt.ability_specs import METHODS
 from itembank.irt.bernoulli import probability
 from itembank.irt.expected_abilities import eap_abilities

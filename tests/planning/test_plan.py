@@ -9,8 +9,8 @@ import itembank as ib
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.living.starting import start
-from itembank.planning.more_models import USUAL_AGREEMENT, between_models, plan_models
 from itembank.planning.plan import overall_plan, plan, table_sizes
+from itembank.planning.precision import USUAL_AGREEMENT, between_models, plan_models
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select

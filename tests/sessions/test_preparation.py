@@ -13,9 +13,9 @@ from itembank.estimation.regressions import stack_weights
 from itembank.estimation.trials import Expectations, Trial
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
-from itembank.sessions.checkpoints import PastSessions
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.pool import PastSessions
 from itembank.sessions.preparation import (
     Recorded,
     _best,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from itembank.auditing.bank_check import BankCheck, check_bank, ran_all_of_a_scenario
+from itembank.auditing.fit_statistics import why_not_examined
 from itembank.auditing.item_audit import ItemAudit, audit_items
 from itembank.auditing.item_drift import ItemDrift, item_drift
-from itembank.auditing.past_fit import why_not_examined
 from itembank.auditing.person_fit import FitCheck, check_fit
 from itembank.auditing.run_conditions import marked_otherwise, with_same_content
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses

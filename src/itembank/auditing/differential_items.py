@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, stdtr
 
-from itembank.auditing.panel import Panel, panel_of, without_items
+from itembank.auditing.item_evidence import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
@@ -212,7 +212,6 @@ def compared_models(
 
 
 def _column(responses: ResponseMatrix, name: str) -> pl.Series:
-    """Column of the model table."""
     columns = responses.models.columns
     if name not in columns:
         raise DataError(
@@ -224,7 +223,6 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
 
 
 def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
-    """Test every item, group of items by group of items."""
     rows = np.flatnonzero(one.known)
     covariate, in_group = one.covariate[rows], one.covariate[rows] > 0.5
     clusters = None

@@ -15,8 +15,7 @@ import polars as pl
 from scipy.special import expit
 
 from itembank.auditing.differential_items import responses_of
-from itembank.auditing.item_evidence import item_evidence
-from itembank.auditing.panel import Panel, panel_of
+from itembank.auditing.item_evidence import Panel, item_evidence, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_not_negative

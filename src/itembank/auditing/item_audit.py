@@ -13,14 +13,15 @@ from itembank.auditing.duplicates import duplicates_of
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.auditing.item_evidence import (
     SIMULATED,
+    Panel,
     defect_probability,
     item_evidence,
     item_statistics,
     out_of_fold,
+    panel_of,
     rank_quality,
     share_right,
 )
-from itembank.auditing.panel import Panel, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_one_of

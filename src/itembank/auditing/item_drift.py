@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri, stdtr
 
-from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
+from itembank.auditing.fit_statistics import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.banks import Bank
@@ -210,7 +210,6 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
 
 
 def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:
-    """Return the models of this day or later."""
     days = model_dates(matrix.models, column)
     if days is None:
         raise ParameterError(

@@ -11,15 +11,13 @@ import polars as pl
 from itembank.auditing.fit_statistics import (
     NAMED,
     ItemGroup,
+    check_folds,
     cumulative_sums,
     detectable_rises,
+    factor_model_of,
     fit_p_values,
     joint_p_value,
     onset,
-)
-from itembank.auditing.past_fit import (
-    check_folds,
-    factor_model_of,
     past_session_statistics,
     past_statistics,
     patterns,
@@ -154,7 +152,6 @@ class FitCheck(Tabular):
         return (*hints, SHIFT) if named else (*hints, ONE_RUN, SHIFT)
 
     def _named(self) -> list[tuple[str, pl.DataFrame]]:
-        """Return each named group of all models."""
         parts = self.groups.filter(kind=NAMED).group_by("group", maintain_order=True)
         return [(str(name), part) for (name,), part in parts]
 
@@ -323,7 +320,6 @@ def _most_surprising(item_ids: npt.NDArray[np.object_], deviation: FloatArray) -
 
 
 def _sentences(row: Mapping[str, Any], unusual: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say what is unusual of a model and of its groups."""
     words = [(one, f"{one['group']} {100.0 * abs(one['difference']):.1f} points {one['verdict']}") for one in unusual]
     if row["verdict"] == "misfits":
         where = ", ".join(text for one, text in words if one["kind"] != NAMED)

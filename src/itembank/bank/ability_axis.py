@@ -54,8 +54,7 @@ class AbilityAxis:
 
     def slopes(self, calibration: Calibration) -> FloatArray:
         """How fast each item's logit rises along the line, (n_items,)."""
-        result: FloatArray = calibration.parameters.loadings @ self.direction
-        return result
+        return calibration.parameters.loadings @ self.direction
 
     def difficulties(self, calibration: Calibration) -> Difficulties:
         """Places on the line at which the items' logits are zero, with standard errors."""

@@ -237,6 +237,5 @@ def _is_table(value: object) -> bool:
 
 
 def _kind(value: object) -> str:
-    """Say what came: its type, and the value where it is short."""
     name = type(value).__name__
     return f"{name} {value!r}" if isinstance(value, int | float | bool) or value is None else name

@@ -184,7 +184,6 @@ def _read(path: Path, bank_id: str) -> Arrays | None:
 
 
 def _write(path: Path, arrays: Arrays, bank_id: str) -> None:
-    """Write the arrays whole or not at all."""
     stamp = {STAMP: f"{_stamp(bank_id)} {BLANK}"}
     with replacing_file(path) as temporary:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)

@@ -21,14 +21,7 @@ from safetensors.numpy import save as tensors_to_bytes
 from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
 from itembank.bank.bank_places import is_bank_name, ready_folder
-from itembank.bank.bank_records import (
-    FILES,
-    RECORD,
-    SCHEMA_VERSION,
-    pull,
-    read_record,
-    record_digest,
-)
+from itembank.bank.bank_records import FILES, RECORD, SCHEMA_VERSION, pull, read_record, record_digest
 from itembank.bank.bank_views import view_of, whole_bank
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint
 from itembank.bank.past_models import read_published
@@ -49,15 +42,7 @@ PARAMETERISATION = (
 )
 # Columns the bank adds to the caller's tables; a caller's column of the same name gives way.
 OWN = "bank."
-DAMAGED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    OverflowError,
-    SafetensorError,
-    pl.exceptions.PolarsError,
-)
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, SafetensorError, pl.exceptions.PolarsError)
 """What putting a bank together may raise when its files are not those of one bank."""
 
 
@@ -180,10 +165,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        "ability_prior": {
-            "mean": calibration.prior.mean.tolist(),
-            "covariance": calibration.prior.covariance.tolist(),
-        },
+        "ability_prior": {"mean": calibration.prior.mean.tolist(), "covariance": calibration.prior.covariance.tolist()},
         "calibration": {
             "method": calibration.method,
             "item_model": calibration.item_model,
@@ -238,7 +220,6 @@ def _item_table(bank: Bank) -> pl.DataFrame:
 
 
 def _model_table(bank: Bank) -> pl.DataFrame:
-    """Model table with abilities and scores."""
     abilities = bank.calibration.abilities
     scores = bank.targets.with_overall(bank.scenario_scores)
     own = {
@@ -254,7 +235,6 @@ def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
-    """Build the bank from its record and the bytes of its files."""
     items = read_parquet(content["items.parquet"])
     models = read_parquet(content["models.parquet"])
     for name, table in (("n_items", items), ("n_models", models)):
@@ -293,7 +273,6 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
 def _calibration(
     record: dict[str, Any], items: dict[str, Any], models: dict[str, Any], arrays: dict[str, FloatArray]
 ) -> Calibration:
-    """Build the calibration."""
     dims = range(1, record["n_dims"] + 1)
     parameters = ItemParameters(
         np.column_stack([items[f"loading_{k}"] for k in dims]),
@@ -327,7 +306,6 @@ def _calibration(
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the bank's columns."""
     return table.select(name for name in table.columns if not name.startswith(OWN))
 
 

@@ -192,7 +192,6 @@ def bank_for(bank: Bank, made_for: str, target_digest: str) -> Bank | None:
 
 
 def _in_words(target: str) -> str:
-    """Say how to ask for the score of a selection."""
     if not target:
         return ""
     return f": {remedy(f'with_target(bank, {target!r})', f'--target {target}')}"

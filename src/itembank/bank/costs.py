@@ -31,7 +31,6 @@ class CostUnit:
     input_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if not (isinstance(self.name, str) and self.name):
             raise ParameterError(f"a cost unit must have a name, got {self.name!r}.")
         check_not_negative("input_weight", self.input_weight)

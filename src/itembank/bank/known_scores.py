@@ -45,10 +45,7 @@ class KnownScores:
 
     @classmethod
     def of(
-        cls,
-        responses: ResponseMatrix,
-        targets: ScoreTargets,
-        expected: Callable[[int, int], FloatArray] | None = None,
+        cls, responses: ResponseMatrix, targets: ScoreTargets, expected: Callable[[int, int], FloatArray] | None = None
     ) -> Self:
         """Decide which scores are known, from raw responses.
 
@@ -118,8 +115,7 @@ def response_slopes(
     count, of_x, of_y, squares, products = sums
     spread = count * squares - of_x**2
     slopes = np.divide(count * products - of_x * of_y, spread, out=np.ones(n), where=spread > 1e-9 * count**2)
-    result: FloatArray = slopes[index]
-    return result
+    return slopes[index]
 
 
 def sampling_variance(responses: FloatArray, targets: ScoreTargets, fraction: FloatArray | None = None) -> FloatArray:

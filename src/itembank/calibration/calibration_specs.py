@@ -88,7 +88,6 @@ class Variational(CalibrationSpec):
     positive_discrimination: bool = False
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
@@ -145,7 +144,6 @@ class JointMAP(CalibrationSpec):
     degenerate: Degenerate = "prior"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_precision=False)
@@ -176,7 +174,6 @@ class ItemPrior:
     intercept_sd: float = 2.0  # The intercept is normal with mean 0
 
     def __post_init__(self) -> None:
-        """Check the spreads."""
         check_spreads(self.log_discrimination_sd, self.intercept_sd)
 
 
@@ -193,7 +190,6 @@ class RelativeItemPrior:
     intercept_sd: float = 2.0  # Standard deviation of an intercept around its line
 
     def __post_init__(self) -> None:
-        """Check the spreads."""
         check_spreads(self.slope_sd, self.intercept_sd)
 
 
@@ -223,7 +219,6 @@ class MarginalML(CalibrationSpec):
     bounds: tuple[float, float] = (-6.0, 6.0)
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_item_model(self.item_model, self.n_dims, ("1pl", "2pl"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_precision=False)

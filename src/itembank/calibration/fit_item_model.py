@@ -1,33 +1,52 @@
-"""The verb `fit_item_model`: item parameters from the responses of past models."""
+"""The verb `fit_item_model`: item parameters from the responses of past models.
 
-from dataclasses import replace
+And whether repeated attempts agree more than it says.
+"""
+
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 import polars as pl
+import scipy
 
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Calibration
-from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
-from itembank.calibration.degenerate import put_back
-from itembank.calibration.families import (
-    precision_index,
-    prepare,
-    sized,
-    with_family,
-)
+from itembank.calibration.families import precision_index, prepare, put_back, sized, with_family
 from itembank.calibration.fits import Fit, FitData, PreparedResponses
 from itembank.calibration.start import additive_effects, multiple_correlation, start_values
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.quadrature import THREE_NODES
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.responses import (
-    check_enough_models,
-    check_models_and_items_have_responses,
-)
+from itembank.responses.responses import check_enough_models, check_models_and_items_have_responses
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How much attempts at one item agree beyond what independent ones would."""
+
+    # Moment estimate of the intra-class correlation: about 0 for independent attempts, 1 for identical ones.
+    correlation: float
+    standard_errors: float  # Its distance from zero, in standard errors under independence
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether a binomial distribution is out of the question."""
+        # Standard errors from which agreement counts as real: independent attempts reached 3 in simulation.
+        sure = 5.0
+        return self.standard_errors > sure
+
+    @property
+    def finding(self) -> str:
+        """Say that attempts agree, for a message."""
+        size = min(self.correlation, 1.0)
+        return f"attempts at one item agree more than chance (intra-class correlation {size:.2g})"
+
 
 MINIMUM_MODELS = 3
 """With right and wrong answers."""
@@ -190,7 +209,6 @@ def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
 
 
 def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
-    """Name items whose slopes are beyond what an item of a benchmark has."""
     most = 20.0  # logits: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies
     steep = np.flatnonzero(np.abs(fit.loadings).max(axis=1) > most)
     if not steep.size:
@@ -255,3 +273,57 @@ def score_correlation(data: FitData, abilities: FloatArray) -> float:
         scores, _ = additive_effects(np.where(data.observed, values, 0.0), data.observed.astype(np.float64))
     size = multiple_correlation(scores, abilities)
     return -size if abilities.shape[1] == 1 and float((scores - scores.mean()) @ abilities[:, 0]) < 0.0 else size
+
+
+def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = False) -> Agreement:
+    """Compare counts with what a binomial fit of them expects.
+
+    The fit has seen the counts, so its probabilities lie closer to them than the true ones. That lowers the product of
+    every pair by the posterior variance of the probability, which is added back.
+
+    Parameters
+    ----------
+    data : FitData
+        Of counts; cells of one trial say nothing.
+    fit : Fit
+        Of the same items, by family 'binomial'.
+    has_marginal_errors : bool
+        Whether errors of items hold how far the past models may be from the distribution of all models. That
+        moves abilities along, and no probability of these models: nothing of it is given back.
+    """
+    if data.n_trials is None:
+        return Agreement(0.0, 0.0)
+    if has_marginal_errors:
+        fit = replace(fit, item_covariance=np.zeros_like(fit.item_covariance))
+    excess, possible, variance = 0.0, 0.0, 0.0
+    for part in row_blocks(*data.responses.shape[::-1]):
+        trials = data.n_trials[:, part]
+        right = np.round(data.responses[:, part] * trials)
+        probability, doubt = _probabilities(fit, data.lower_asymptote[part], part)
+        pairs, spread = 0.5 * trials * (trials - 1.0), probability * (1.0 - probability)
+        # Over all pairs (x - p)(x' - p) sums to ((c - n p)^2 - s) / 2, where c answers of n are right and
+        # s = sum (x - p)^2 = c (1 - 2 p) + n p^2.
+        of_itself = right * (1.0 - 2.0 * probability) + trials * probability**2
+        excess += float(np.sum(0.5 * ((right - trials * probability) ** 2 - of_itself) + pairs * doubt))
+        possible += float(np.sum(pairs * spread))
+        variance += float(np.sum(pairs * spread**2))
+    if variance <= 0.0:
+        return Agreement(0.0, 0.0)
+    return Agreement(excess / possible, excess / np.sqrt(variance))
+
+
+def _probabilities(fit: Fit, lower: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean and variance of the probability of a right answer, (n_models, n_block) each."""
+    loadings, covariance = fit.loadings[part], fit.item_covariance[part]
+    places = np.column_stack([fit.abilities, np.ones(len(fit.abilities))])
+    mean = fit.abilities @ loadings.T + fit.intercept[part]
+    variance = np.einsum("lj,ijk,lk->li", places, covariance, places, optimize=True)
+    # Variance of the logit: x' S_i x + tr(E[a a'] C_l), with S_i and C_l the covariances of item and ability.
+    moment = np.einsum("ij,ik->ijk", loadings, loadings) + covariance[:, :-1, :-1]
+    variance += np.einsum("ijk,lkj->li", moment, fit.ability_covariance, optimize=True)
+    half_step = np.sqrt(3.0 * np.maximum(variance, 0.0))
+    first = second = np.zeros_like(mean)
+    for place, weight in THREE_NODES:
+        probability = lower + (1.0 - lower) * scipy.special.expit(mean + place * half_step)
+        first, second = first + weight * probability, second + weight * probability**2
+    return first, np.maximum(second - first**2, 0.0)

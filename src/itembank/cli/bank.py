@@ -75,12 +75,7 @@ def list_command(*, out: options.Out) -> None:
     ]
     n_ready = sum(row["status"] in {"package", "built"} for row in rows)
     title = f"{n_ready} banks are ready, as bank:NAME, and {len(rows) - n_ready} can be built; errors in points"
-    out.rows(
-        shown_rows,
-        "bank-list",
-        title=title,
-        least=("newest", "half_width"),
-    )
+    out.rows(shown_rows, "bank-list", title=title, least=("newest", "half_width"))
     for row in rows:
         words = [row["title"]] if row["title"] else []
         if row["source"] and row["status"] in {"package", "built"}:
@@ -385,7 +380,6 @@ def add_scores(
 
 
 def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ib.ResponseMatrix":
-    """Read results of models, or the answers of journals of sessions."""
     from itembank.bank.arguments import as_new_responses
     from itembank.bank.bank_views import aside_items
     from itembank.sessions.journal import is_journal

@@ -243,7 +243,7 @@ def _begin(
     force: bool,
 ) -> None:
     """Write a bank of the items of a table, and say how well it estimates scores."""
-    from itembank.planning.more_models import plan_models
+    from itembank.planning.precision import plan_models
 
     with progress("calibrate") as report:
         bank = ib.banks.start(table, matrix, progress=report, **choices)
@@ -285,7 +285,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Pri
 
 def _say_what_to_expect(bank: "ib.Bank", n_items: int, plan: list[dict[str, Any]]) -> None:
     """Say how wide intervals will be, and what more past models would do."""
-    from itembank.planning.more_models import between_models
+    from itembank.planning.precision import between_models
 
     if n_items == bank.n_items:
         note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")

@@ -1,6 +1,6 @@
 """`itembank check`: which items are wrong, do new models fit a bank, did items drift, how good are estimates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,22 +10,28 @@ import click
 import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli import options
-from itembank.cli.check_tables import print_checks
 from itembank.cli.command import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import note_overall, read_new_results, read_results
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
-from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
+from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, print_object, working, wrapped
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import visible
+from itembank.responses.score_names import OVERALL
 from itembank.spreadsheets import write_guarded_csv
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.auditing.bank_check import BankCheck
+    from itembank.auditing.check import Checks
     from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
+    from itembank.auditing.item_drift import ItemDrift
+    from itembank.auditing.person_fit import FitCheck
     from itembank.pages.render import Page
 
+MOST_DRIFTED = 20
+"""Drifted items in a table."""
 COLUMNS = ("item_id", "reason", "P(defect)", "evidence", "text", "mean", "item-rest")
 """What a terminal has room for; other formats and the written table have the rest."""
 LONGEST_TEXT = 120
@@ -132,7 +138,6 @@ def check_command(
 
 
 def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | None, out: Printer) -> None:
-    """Examine items, by a bank or by responses."""
     has_bank = is_bank(sources[0])
     refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"), ("jq", not has_bank, "RESPONSES"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
@@ -172,7 +177,6 @@ def _page(audit: "ItemAudit", given: "ib.Bank | ib.ResponseMatrix", sources: Seq
 
 
 def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> None:
-    """Print the facts and the items."""
     facts, shown = audit.to_dict(), COLUMNS if is_verbose() else COLUMNS[:-2]
     columns = [name for name in shown if name != "text" or name in chosen.columns]
     if not out.is_table:
@@ -205,7 +209,6 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> No
 
 
 def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Make a row as a terminal shows it."""
     text = row.get("text")
     return {
         "item_id": row["item_id"],
@@ -219,7 +222,6 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_groups(differential: "DifferentialItems") -> None:
-    """Print what differing items do to scores."""
     rows = [
         {
             "group": row["group"],
@@ -290,3 +292,93 @@ def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise click.BadParameter(f"must name each group once, got {name!r} twice.", param_hint="--group")
         found[name] = ids_of_file(Path(path))
     return found
+
+
+def print_checks(checks: "Checks", out: Printer) -> None:
+    """Print what was found: one JSON object, one table of CSV, or one section below the other."""
+    if out.is_json:
+        print_object(checks.to_dict(), "check")
+    elif out.is_csv:
+        out.rows(checks.rows(), "check")
+    else:
+        _print_sections(checks)
+
+
+def _print_sections(checks: "Checks") -> None:
+    from itembank.auditing.person_fit import ONE_RUN, SHIFT
+
+    sections: list[Callable[[], None]] = []
+    if checks.changes:
+        sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
+    if checks.fit is not None:
+        sections.append(partial(_print_fit, checks.fit))
+    if checks.drift is not None:
+        sections.append(partial(_print_drift, checks.drift))
+    if checks.accuracy is not None:
+        sections.append(partial(_print_accuracy, checks.accuracy))
+    for number, show in enumerate(sections):
+        if number:
+            click.echo()
+        show()
+    for hint in checks.hints:
+        (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
+
+
+def _say(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        click.echo(wrapped(visible(sentence)))
+
+
+def _print_fit(fit: "FitCheck") -> None:
+    _say(fit.verdicts)
+    names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
+    rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
+    columns = ("model_id", "items", *names[1:])
+    title = "Fit of each model, compared with past models"
+    TABLE.rows(rows, "check", title=title, columns=columns, least=("misfit", "items"))
+    named = [
+        {
+            "model_id": row["model_id"],
+            "group": row["group"],
+            "items": row["n_items"],
+            "others": row["n_reference"],
+            **{name: row[name] for name in ("mean", "expected", "difference", "p_value", "verdict")},
+        }
+        for row in fit.groups.filter(kind="named").iter_rows(named=True)
+    ]
+    if named:
+        title = "Suspected items: score in points, and what the other answers suggest"
+        TABLE.rows(named, "check", title=title, least=("items", "others"))
+
+
+def _print_drift(drift: "ItemDrift") -> None:
+    _say(drift.verdicts)
+    rows = [
+        {
+            "item_id": row["item_id"],
+            "scenario": row["scenario"],
+            "models": row["n_models"],
+            "difference": row["difference"],
+            "z": f"{row['z']:.1f}",
+            "verdict": row["verdict"],
+        }
+        for row in map(vars, drift.drifted[:MOST_DRIFTED])
+    ]
+    if rows:
+        title = "Drifted items: points more or less than other answers suggest"
+        TABLE.rows(rows, "check", title=title, least=("models", "scenario"))
+    if len(drift.drifted) > MOST_DRIFTED:
+        note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
+
+
+def _print_accuracy(check: "BankCheck") -> None:
+    _say(check.verdicts)
+    is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
+    names = ["model_id", *([] if is_brief else ["target"]), "n_items", "n_total", "truth", "estimate", "low", "high"]
+    TABLE.rows(
+        [{**row, "level": check.level} for row in check.rows() if row["target"] == OVERALL or not is_brief],
+        "check",
+        title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points",
+        columns=(*names, "error", "expected_error", "verdict"),
+        least=("expected_error", "truth", "verdict"),
+    )

@@ -89,9 +89,7 @@ def compare_command(
     has_bank = is_bank(sources[0])
     if len(sources) == has_bank:
         raise click.UsageError("Missing argument 'RESPONSES...'.")
-    refuse_unused(
-        (("ignore_unknown", "method", "match"), has_bank, "a bank before the results"),
-    )
+    refuse_unused((("ignore_unknown", "method", "match"), has_bank, "a bank before the results"))
     wanted: str | Sequence[str] = "all" if "all" in target else target
     loaded = ib.load_bank(sources[0]) if has_bank else None
     chosen = None if selection is None else ib.Selection.load(selection)

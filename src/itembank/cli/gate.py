@@ -267,7 +267,6 @@ def _to_a_reader_who_may_leave() -> Iterator[None]:
 
 @_to_a_reader_who_may_leave()
 def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
-    """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test
 
     found = self_test(pair, spec)
@@ -304,10 +303,7 @@ def read_run(
         return read_new_results(bank, paths, **how)
     with importing_first(paths, jq):
         spec = ReadingSpec(
-            allow_mixed_prompts=allow_mixed_prompts,
-            repeats="count" if repeats else "error",
-            errors=errors,
-            jq=jq,
+            allow_mixed_prompts=allow_mixed_prompts, repeats="count" if repeats else "error", errors=errors, jq=jq
         )
         return read_matrix(list(paths), spec)
 
@@ -517,7 +513,6 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
 
 @_to_a_reader_who_may_leave()
 def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
-    """Print the items to run, in the form that a tool takes."""
     from itembank.harnesses.id_forms import id_text
 
     print_exactly(id_text(form, item_ids, plan.baseline.items))

@@ -89,9 +89,7 @@ _READING: Choices = {
             "Tables: leave out this column: 'note_*'. Repeatable.", "--drop-column", metavar="PATTERN"
         ),
         "where": option(
-            "Tables: read only rows with this value: judge=gpt-4o. Repeatable.",
-            metavar="COLUMN=VALUE",
-            multiple=True,
+            "Tables: read only rows with this value: judge=gpt-4o. Repeatable.", metavar="COLUMN=VALUE", multiple=True
         ),
         "prefix_scenario": _field("Put the scenario before item ids that start anew in each."),
     },
@@ -175,14 +173,12 @@ def import_command(
 
 
 def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ib.ResponseMatrix":
-    """Return the answers that a session was told."""
     if any(known.values()):
         raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
     return ib.session_responses(ib.read_session(journal, progress=progress))
 
 
 def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> ReadingSpec:
-    """Make the spec of the options and the file."""
     found = file_choices(spec_file, ReadingSpec) | typed(reading)
     if reading["columns"]:
         found["columns"] = column_mapping(reading["columns"])
@@ -263,7 +259,6 @@ def _say_scenario_of_items(path: Path) -> None:
 
 
 def _say_found(rows: "ResponseRows") -> None:
-    """Say what there is in one format."""
     table = rows.items
     name = next((name for name in ("task", "scenario") if name in table.columns), "task")
     n = table[name].n_unique() if name in table.columns else 1
@@ -294,7 +289,6 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
 
 
 def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) -> str:
-    """Say what can be done with what was imported."""
     if is_apart:
         return (
             "import each of these sets into its own file (--task, or exclude_files in the file of --spec), or add "
@@ -358,7 +352,6 @@ def download_command(
 
 
 def _list_sources(out: Printer) -> None:
-    """Print the table of sources."""
     rows = [
         {
             "name": one.name,

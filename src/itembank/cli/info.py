@@ -73,7 +73,6 @@ def info_command(
 
 
 def _show_bank(bank: Path, out: Printer) -> None:
-    """Print what is in a bank."""
     from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS
 
     loaded = ib.load_bank(bank)
@@ -108,14 +107,12 @@ def _show_bank(bank: Path, out: Printer) -> None:
 
 
 def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:
-    """Say whether two banks give the same score."""
     score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
     scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
     return f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
 
 
 def _show_history(bank: "ib.Bank", out: Printer) -> None:
-    """Print every change of a bank."""
     changes = () if bank.history is None else bank.history.changes
     rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
     if not rows:
@@ -126,7 +123,6 @@ def _show_history(bank: "ib.Bank", out: Printer) -> None:
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
-    """One change as a line of a table."""
     counts = {"+": change.items_added, "-": change.items_dropped, "changed ": change.items_changed}
     models = {"+": change.models_added, "-": change.models_dropped}
     told = change.arguments.get("run_with")  # a stranger's file may hold anything
@@ -152,7 +148,6 @@ def _counted(counts: dict[str, Any]) -> str:
 
 
 def _show_responses(path: Path, out: Printer) -> None:
-    """Print what is in a file of responses."""
     with warnings_as_notes():
         found = ib.info(path)
     about, rows = {"file": str(path), **found.to_dict()}, found.rows()

@@ -100,7 +100,6 @@ def plan_command(
 
 
 def _by_judge(judged: Path | None) -> "list[ib.ResponseMatrix]":
-    """Read the answers by each of several judges, where there are such."""
     from itembank.readers.judges import read_by_judge
 
     if judged is None:

@@ -107,7 +107,7 @@ def _errors(strategy: Strategy, selector: str, found: "ib.ScoreEstimates", true:
     """Return how far estimates of the overall score are from the truth, in points."""
     import numpy as np
 
-    from itembank.numerics.ranks import spearman
+    from itembank.numerics.ties import spearman
 
     value, low, high = found.value[:, -1], found.low[:, -1], found.high[:, -1]
     points = 100.0 * np.abs(value - true)

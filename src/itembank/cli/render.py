@@ -212,7 +212,6 @@ class _Bar:
         self._bar: Progress | None = None
 
     def __call__(self, message: str, share: float) -> None:
-        """Move the bar."""
         if self._bar is None:
             self._bar = self._start()
         self._bar.update(self._bar.task_ids[0], completed=share, description=f"{self._label}: {visible(message)}")

@@ -166,7 +166,6 @@ def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":
 
 
 def _method(method: str, spec_file: Path | None, target: str | None) -> "SelectionSpec | str":
-    """Return the method with what was chosen of it."""
     if method == "auto":
         refuse_unused(("spec_file", False, "--method NAME, whose choices it has"))
         return method
@@ -179,7 +178,6 @@ def _method(method: str, spec_file: Path | None, target: str | None) -> "Selecti
 
 
 def _say_next(selection: "ib.Selection", bank: Path, path: Path) -> None:
-    """Say what comes after the selection that was written."""
     from itembank.selection.recipes import stages_of
 
     sizes, number = stages_of(selection)

@@ -49,7 +49,7 @@ _PRECISION: Choices = {
         "Stop when the interval of the target, or SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be reached.",
         metavar="[SCORE=]W",
         multiple=True,
-    ),
+    )
 }
 _QUESTION: Choices = {
     "threshold": option("Is the target above T? Stop when sure.", metavar="T", of=Decision),
@@ -65,13 +65,7 @@ _FEWER: Choices = {name: _ITEMS[name] for name in ("session_file", "criterion", 
 ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_FEWER, **_LIMITS, **_PRECISION}}]
 RunSession: TypeAlias = Annotated[
     Choices,
-    {
-        SESSION: {
-            **{name: _ITEMS[name] for name in ("session_file", "criterion", "errors")},
-            **_LIMITS,
-            **_PRECISION,
-        }
-    },
+    {SESSION: {**{name: _ITEMS[name] for name in ("session_file", "criterion", "errors")}, **_LIMITS, **_PRECISION}},
 ]
 """Of a session that is begun and run at once: all else is in the file of `--session`."""
 
@@ -156,7 +150,6 @@ def budget_of(choices: Mapping[str, Any]) -> Budget:
 
 
 def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
-    """Return the rules of precision."""
     from itembank.sessions.session_spec import CUSTOM
 
     stopping: Stopping = found.get("stopping", Stopping())

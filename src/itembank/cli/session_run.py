@@ -199,7 +199,6 @@ def replies(session: "ib.AdaptiveSession", lines: Iterable[bytes], *, new_units:
 
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
-    """Read a request."""
     try:
         request = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

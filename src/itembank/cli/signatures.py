@@ -126,7 +126,6 @@ def argument(**more: Any) -> Maker:
 
 
 def _type(hint: Any) -> Any:
-    """Return the type of click for one of Python, words or a table of methods."""
     if isinstance(hint, MethodTable):
         return MethodName(hint)
     if isinstance(hint, list | tuple):

@@ -10,7 +10,7 @@ import numpy as np
 from itembank.bank.bank_views import asked_for, headline_names
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.differences import raw_scores
+from itembank.comparison.difference_tests import raw_scores
 from itembank.comparison.pairs import PairedDifferences, model_pairs, paired_differences, shared_counts
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.estimation.asked import Asked

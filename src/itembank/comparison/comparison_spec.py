@@ -31,7 +31,6 @@ class ComparisonSpec:
     estimand: DifferenceEstimand | None = None
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("level", self.level)
         check_fraction("power", self.power)
         if self.estimand is not None:

@@ -9,8 +9,7 @@ from itembank.bank.banks import Bank
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import PAIRED
 from itembank.comparison.comparisons import Found, ModelPairs
-from itembank.comparison.difference_tests import Evidence, with_chance
-from itembank.comparison.differences import error_variance, learn_errors, past_errors
+from itembank.comparison.difference_tests import Evidence, error_variance, learn_errors, past_errors, with_chance
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, model_pairs
 from itembank.errors import DataError, DataWarning, remedy
 from itembank.estimation.design_based import judged_by_design
@@ -119,10 +118,7 @@ def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> Found | None
 
 
 def _by_past_models(
-    compared: ComparedModels,
-    estimator: EstimationSpec | None,
-    pairs: PairedDifferences,
-    level: float,
+    compared: ComparedModels, estimator: EstimationSpec | None, pairs: PairedDifferences, level: float
 ) -> Found:
     """Take those of estimates, with the errors of past models' pairs, or raw ones of items that chance drew."""
     bank, matrix = compared.bank, compared.responses

@@ -18,12 +18,7 @@ from itembank.estimation.difference_estimator import (
     expected_variances,
     moderated,
 )
-from itembank.estimation.drawn_predictions import (
-    Predicted,
-    factors_of,
-    means_elsewhere,
-    predicted_answers,
-)
+from itembank.estimation.drawn_predictions import Predicted, factors_of, means_elsewhere, predicted_answers
 from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import found_items
 from itembank.estimation.point_methods import Known

@@ -106,10 +106,7 @@ def difference_values(
     """
     # b_i = (1 - pi_i) omega_i / pi_i; `off` is the mean of y - p that the sample estimates for the unseen items
     correction_weights = (1.0 - sample.probabilities) * sample.expansion
-    off = _ratio(
-        sample.sums(correction_weights * (sample.responses - predictions)),
-        sample.sums(correction_weights),
-    )
+    off = _ratio(sample.sums(correction_weights * (sample.responses - predictions)), sample.sums(correction_weights))
     left = sample.unseen_weight
     return np.where(left > 0.0, sample.known + unseen_predicted + left * off, sample.known)
 

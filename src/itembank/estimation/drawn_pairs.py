@@ -56,8 +56,7 @@ def likeness(chance: Chance, answers: FloatArray) -> FloatArray:
 def surely_alike(r: FloatArray, n_items: FloatArray) -> FloatArray:
     """Return what a correlation surely is, from 0 to 1: a standard error less, ``tanh(artanh r - 1 / sqrt(n - 3))``."""
     lowered = np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - DOUBT / np.sqrt(np.maximum(n_items, FEWEST) - 3.0)
-    result: FloatArray = np.tanh(np.maximum(lowered, 0.0))
-    return result
+    return np.tanh(np.maximum(lowered, 0.0))
 
 
 def _shares(
@@ -93,5 +92,4 @@ def _of_pairs(terms: FloatArray, first: IntArray, second: IntArray) -> FloatArra
     """Sum squared differences of the terms of two models, (n_pairs,)."""
     products = terms @ terms.T
     squares = np.diag(products)
-    result: FloatArray = np.maximum(squares[first] + squares[second] - 2.0 * products[first, second], 0.0)
-    return result
+    return np.maximum(squares[first] + squares[second] - 2.0 * products[first, second], 0.0)

@@ -144,8 +144,7 @@ def _by_factors(
 
 def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> FloatArray:
     """Predict the answers to all items, (n_models, n_items), from those to some."""
-    result: FloatArray = model.mean + factor_posterior(model, items, answers)[0] @ model.loadings.T
-    return result
+    return model.mean + factor_posterior(model, items, answers)[0] @ model.loadings.T
 
 
 def factors_of(asked: Asked) -> tuple[int, FloatArray]:

@@ -108,7 +108,6 @@ class GPIRT(PointSpec):
     unmeasured_bias: float = 0.05
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_positive("anchor_variance_factor", self.anchor_variance_factor, word="estimated")
         check_fraction("unmeasured_bias", self.unmeasured_bias, whole=True)
 
@@ -133,7 +132,6 @@ class TaskMeanEB(PointSpec):
     strength: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_positive("strength", self.strength)
 
 
@@ -156,7 +154,6 @@ class Ridge(PointSpec):
     towards: Towards = "weights"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_positive("penalty", self.penalty, word="leave-one-out")
         check_one_of("towards", self.towards, get_args(Towards))
 
@@ -178,19 +175,12 @@ class Factor(PointSpec):
     discrepancy: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("n_factors", self.n_factors, least=1, word="auto")
         if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
 
 
-DEFAULT_MEMBERS: tuple[PointSpec, ...] = (
-    PIRT(),
-    GPIRT(),
-    Weighted(),
-    Factor(),
-    Factor(discrepancy=0.1),
-)
+DEFAULT_MEMBERS: tuple[PointSpec, ...] = (PIRT(), GPIRT(), Weighted(), Factor(), Factor(discrepancy=0.1))
 """Without ridge regression, which adds nothing to these on models like the past ones, and is far off on others."""
 
 
@@ -213,7 +203,6 @@ class Stacked:
     prior_models: float = 20.0
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if len(self.members) < 2 or not all(isinstance(member, PointSpec) for member in self.members):
             raise ParameterError("members must be two methods of estimation or more, none of them 'stacked' or 'auto'.")
         check_positive("prior_models", self.prior_models)

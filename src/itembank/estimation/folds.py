@@ -179,7 +179,6 @@ def _fit(
 
 
 def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
-    """Whether arrays from a file are those of these folds."""
     n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
     names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
@@ -195,7 +194,6 @@ def _itself(bank: Bank) -> Bank:
 
 
 def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int, cache: BankCache) -> Bank:
-    """Put together the bank of the models at these rows."""
     fitted = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
     responses = bank.responses.take(models=rows)
     fold_bank = Bank(

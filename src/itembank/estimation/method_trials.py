@@ -278,7 +278,6 @@ def too_few(bank: Bank) -> str:
 
 
 def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
-    """State the cross-validated errors of the methods."""
     means = np.array([_mean(member) for member in errors])
     order = np.argsort(means)[: int(np.sum(~np.isnan(means)))]  # those with nothing to go by are left out
     if order.size == 0:

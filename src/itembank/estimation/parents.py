@@ -244,10 +244,7 @@ def by_parents(
     )
     mixed = with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))
     of_parents = with_intervals(
-        *(bank.targets, known.summary, mixed),
-        past=replace(of_kin, scale=size),
-        scale=new_size,
-        level=level,
+        *(bank.targets, known.summary, mixed), past=replace(of_kin, scale=size), scale=new_size, level=level
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
     errors = np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))

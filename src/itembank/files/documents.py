@@ -301,7 +301,6 @@ def _fits(value: Any, member: Any) -> bool:
 
 
 def _method(content: Mapping[str, Any], table: MethodTable[Any], key: str, where: str) -> Any:
-    """Make the spec of a method from the table that names it."""
     name = content.get(key)
     if not isinstance(name, str) or name not in table.kinds:
         raise ParameterError(f"{where}.{key}: {table.refusal(name)}")
@@ -310,7 +309,6 @@ def _method(content: Mapping[str, Any], table: MethodTable[Any], key: str, where
 
 
 def _words(members: Sequence[Any]) -> str:
-    """Say what a value must be."""
     words = [word for member in members if member is not NoneType for word in _words_of(member)]
     *most, last = dict.fromkeys(words)
     return f"{', '.join(most)} or {last}" if most else last

@@ -93,7 +93,6 @@ def _is_of_client(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Say why, and what to do."""
     kind = type(error).__name__
     if kind == "OfflineModeIsEnabled":
         return "HF_HUB_OFFLINE is set. Unset it to reach the Hub."

@@ -67,7 +67,6 @@ class GateSpec:
     max_lost: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("margin", self.margin, is_score=True)
         check_fraction("level", self.level)
         for name in ("false_alarm", "miss"):

@@ -170,12 +170,10 @@ def check_one_model(name: str, responses: ResponseMatrix) -> None:
 
 def asked_items(responses: ResponseMatrix) -> list[str]:
     """Items that the one model of these responses was asked."""
-    ids: list[str] = responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
-    return ids
+    return responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
 
 
 def _by_side(responses: ResponseMatrix) -> LostBySide:
-    """Count answers, and those lost."""
     every, lost = responses.with_lost_as(0.0), responses.lost
     n_asked = int(every.observed.sum() if every.n_trials is None else every.n_trials.sum())
     return LostBySide(0, n_asked, "") if lost is None else LostBySide(int(lost.n.sum()), n_asked, lost.in_words)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.comparison.differences import raw_scores
+from itembank.comparison.difference_tests import raw_scores
 from itembank.estimation.asked import Asked
 from itembank.estimation.design_based import chance_of_draw
 from itembank.estimation.difference_estimator import difference_values, difference_variances, drawn

@@ -60,7 +60,6 @@ class CommandTemplate:
     uses_shell: bool = False  # Whether a shell is to read the command, with its pipes, redirections and variables
 
     def __post_init__(self) -> None:
-        """Check the command."""
         unknown = [name for name in _names(self.text) if name not in self.columns]
         if unknown:
             raise ParameterError(
@@ -347,7 +346,6 @@ class CommandSpec:
     logs: Path | None = None  # Folder for what the programs print, one file an item
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_positive("timeout", self.timeout)
         if self.pattern is not None and self.uses_exit_status:
             raise ParameterError("the answer must be a pattern's or the exit status, got both. Leave one of them out.")

@@ -190,7 +190,6 @@ class _Items:
     _in_a_row: list[Failed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_whole("retries", self.retries, least=0)
         check_whole("max_failures", self.max_failures, least=1)
 

@@ -34,7 +34,6 @@ class ExpectedAPosteriori:
     bounds: tuple[float, float] = (-6.0, 6.0)
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("n_quadrature", self.n_quadrature, least=2, word="auto")
         if not self.bounds[0] < self.bounds[1]:
             raise ParameterError(f"bounds must increase, got {self.bounds}.")
@@ -49,10 +48,5 @@ AbilitySpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPoste
 
 METHODS: MethodTable[AbilitySpec] = MethodTable(
     "scoring",
-    {
-        "ml": MaximumLikelihood,
-        "map": MaximumAPosteriori,
-        "eap": ExpectedAPosteriori,
-        "wle": WeightedLikelihood,
-    },
+    {"ml": MaximumLikelihood, "map": MaximumAPosteriori, "eap": ExpectedAPosteriori, "wle": WeightedLikelihood},
 )

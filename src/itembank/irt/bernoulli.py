@@ -17,8 +17,7 @@ from itembank.numerics.symmetric import packed_products, unpack
 
 def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Logit of every model on every item, (n_models, n_items), for theta (n_models, n_dims)."""
-    result: FloatArray = theta @ parameters.loadings.T + parameters.intercept
-    return result
+    return theta @ parameters.loadings.T + parameters.intercept
 
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
@@ -89,8 +88,7 @@ class BernoulliModel(ResponseModel):
         if weights is None:
             result: FloatArray = responses @ (log_p - log_q).T + log_q.sum(axis=1)
             return result
-        weighted: FloatArray = (weights * responses) @ (log_p - log_q).T + weights @ log_q.T
-        return weighted
+        return (weights * responses) @ (log_p - log_q).T + weights @ log_q.T
 
     def _weighed(self, terms: FloatArray, n_trials: FloatArray | None) -> FloatArray:
         """Give terms of one trial."""

@@ -1,6 +1,6 @@
 """Expected a posteriori ability: quadrature in one or two dimensions."""
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -51,8 +51,8 @@ def eap_abilities(
     quadratic = np.einsum("qd,de,qe->q", offsets, np.linalg.inv(prior.covariance), offsets)
     is_edge = np.any((units == bounds[0]) | (units == bounds[1]), axis=1)
     spacing = deviations * (bounds[1] - bounds[0]) / (n_nodes - 1)
-    grid = _Grid(prior.mean + offsets, -0.5 * quadratic, is_edge, spacing)
-    width = max(responses.shape[1], len(grid.nodes))
+    grid = prior.mean + offsets, -0.5 * quadratic, is_edge, spacing
+    width = max(responses.shape[1], len(offsets))
     return join(
         [
             _quadrature(answers, prior, grid, has_own_nodes=is_auto)
@@ -61,32 +61,31 @@ def eap_abilities(
     )
 
 
-class _Grid(NamedTuple):
-    """Nodes (n_quadrature, n_dims) with the log prior at each, which lie on the edge, and the spacing (n_dims,)."""
-
-    nodes: FloatArray
-    log_prior: FloatArray
-    is_edge: BoolArray
-    spacing: FloatArray
-
-
-def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_nodes: bool) -> Abilities:
+def _quadrature(
+    answers: Answers,
+    prior: AbilityPrior,
+    # Nodes (n_quadrature, n_dims), the log prior at each, whether it is on the edge, and the spacing (n_dims,)
+    grid: tuple[FloatArray, FloatArray, BoolArray, FloatArray],
+    *,
+    has_own_nodes: bool,
+) -> Abilities:
     """Posterior moments on the common grid, and on nodes of their own for the models it does not resolve."""
+    nodes, log_prior, is_edge, spacing = grid
     # Answers of every model from which own nodes are used at once for over-dispersed counts. Their likelihood is slow,
     # and own nodes are far fewer than those of the common grid.
     many_answers = 100
     if has_own_nodes and answers.model.is_slow and np.all(answers.counts >= many_answers):
         return _own_nodes(answers, prior)
-    weights = _normalised(log_likelihood_at(answers, grid.nodes) + grid.log_prior)  # (n_models, n_quadrature)
-    theta = weights @ grid.nodes
-    moments = unpack(weights @ packed_products(grid.nodes - prior.mean), prior.n_dims)
+    weights = _normalised(log_likelihood_at(answers, nodes) + log_prior)  # (n_models, n_quadrature)
+    theta = weights @ nodes
+    moments = unpack(weights @ packed_products(nodes - prior.mean), prior.n_dims)
     covariance = moments - _outer(theta - prior.mean)
     # In units of the spacing, the variance along the narrowest direction.
-    narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(grid.spacing, grid.spacing))[:, 0]
+    narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(spacing, spacing))[:, 0]
     # Posterior weight on the edge of the common grid from which it counts as cut off. The prior itself has 1e-9 there.
     edge_weight = 1e-5
     # At 0.75 spacings the error 2 exp(-2 pi^2 (s / h)^2) of `normal_grid` is 3e-5.
-    is_resolved = (narrowest >= 0.75**2) & (weights @ grid.is_edge < edge_weight)
+    is_resolved = (narrowest >= 0.75**2) & (weights @ is_edge < edge_weight)
     rows = np.flatnonzero(~is_resolved)
     if has_own_nodes and len(rows):
         own = _own_nodes(answers.take(rows), prior)
@@ -125,7 +124,6 @@ def _log_posterior(answers: Answers, theta: FloatArray, mean: FloatArray, precis
 
 
 def _normalised(log_weights: FloatArray) -> FloatArray:
-    """Weights of each row that sum to one."""
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     result: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return result

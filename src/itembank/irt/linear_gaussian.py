@@ -137,8 +137,7 @@ def self_products(centred: FloatArray, *, is_part: bool) -> FloatArray:
     Of a part of the items in float32, which takes half the time: sums of parts are added up in float64.
     """
     centred = centred.astype(np.float32) if is_part else centred
-    result: FloatArray = centred @ centred.T
-    return result
+    return centred @ centred.T
 
 
 def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,9 +14,8 @@ import numpy as np
 from itembank.irt.abilities import Abilities, join
 from itembank.irt.answers import Answers, blocks, gather
 from itembank.irt.families import ResponseModel
-from itembank.irt.likelihood_abilities import Posterior
+from itembank.irt.likelihood_abilities import MOST_GRID_DIMS, Posterior, best_points, fitted_points, prior_points
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.starts import MOST_GRID_DIMS, best_points, fitted_points, prior_points
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.newton import Evaluation, inverse, maximise
 from itembank.numerics.symmetric import triangle, unpack

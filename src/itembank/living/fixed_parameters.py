@@ -353,7 +353,6 @@ def _packed(state: _State) -> FloatArray:
 
 
 def _unpacked(vector: FloatArray, like: _State) -> _State:
-    """Undo `_packed`."""
     place, priors = like.mode.size, []
     for one in (like.population, like.abilities):
         n, n_lower = one.n_dims, one.n_dims * (one.n_dims - 1) // 2

@@ -12,7 +12,7 @@ from itembank.bank.bank_history import ACTIVE, Link
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, BATCH, with_batch, with_ways
-from itembank.calibration.degenerate import find_degenerate
+from itembank.calibration.families import find_degenerate
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, shown
 from itembank.irt import families

@@ -241,7 +241,6 @@ def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
 
 
 def _warn(covered: float, anchors: pl.DataFrame) -> None:
-    """Say what makes the link doubtful."""
     if covered < 0.5:
         warn(
             f"linking models should span at least half of the range of the bank's scores, got {100.0 * covered:.0f} "

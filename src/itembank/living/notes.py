@@ -102,7 +102,6 @@ def restore(bank: GivenBank, item_ids: Sequence[str], *, reason: str) -> Bank:
 def _marked(
     bank: Bank, item_ids: Sequence[str], status: str, operation: str, reason: str, *, label: str | None = None
 ) -> Bank:
-    """Give items another status."""
     bank.check_responses("Another status of items needs")
     if isinstance(item_ids, str) or not item_ids:
         raise ParameterError(f"item_ids must be a sequence of at least one item id, got {item_ids!r}.")

@@ -70,8 +70,7 @@ def binary_variance(mean: FloatArray, n_answers: FloatArray | int) -> FloatArray
     Arrays of one shape, or that broadcast.
     """
     chance = (n_answers * np.clip(mean, 0.0, 1.0) + 2.0) / (n_answers + 4.0)
-    result: FloatArray = chance * (1.0 - chance)
-    return result
+    return chance * (1.0 - chance)
 
 
 def wilson_ends(mean: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -46,7 +46,6 @@ def log_sum_exp(values: FloatArray) -> FloatArray:
 
 
 def _check(n_nodes: int, bounds: tuple[float, float], n_dims: int) -> None:
-    """Refuse a grid that cannot be made."""
     if n_nodes < 2 or n_dims < 1 or not bounds[0] < bounds[1]:
         raise ParameterError(
             "a quadrature grid needs at least 2 nodes, 1 dimension and increasing bounds, got "

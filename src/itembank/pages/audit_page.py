@@ -43,9 +43,7 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
     counts, flagged = audit.counts, audit.flagged
     answers = (
         Answer(
-            "Flagged as possibly faulty",
-            count(flagged.height),
-            words=f"of {plural(audit.table.height, 'question')}",
+            "Flagged as possibly faulty", count(flagged.height), words=f"of {plural(audit.table.height, 'question')}"
         ),
         Answer(
             "All models answer alike",

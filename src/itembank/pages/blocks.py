@@ -160,7 +160,6 @@ class Chart:
         return {one.name: one.columns for one in self.data}
 
     def _repr_html_(self) -> str:
-        """Show the picture in a notebook."""
         title, words, note = (escape(visible(one)) for one in (self.title, self.alternative, self.note))
         image = f'<img src="{self.svg_address()}" alt="{words}">'
         return f"<figure><figcaption><b>{title}</b></figcaption>{image}<p>{note}</p></figure>"

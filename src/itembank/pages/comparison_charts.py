@@ -214,7 +214,6 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
 
 
 def _against(pair: PairFinding) -> str:
-    """Say what a model is against the best one."""
     if pair.is_exact:
         return "behind in this run" if pair.difference > 0.0 else "equal in this run"
     return "behind" if pair.is_clear else "tied with the best"

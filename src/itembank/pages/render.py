@@ -112,7 +112,6 @@ class Page:
         return path
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, without charts that can be moved."""
         return pieces_html(self)
 
 

@@ -18,8 +18,7 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
-from itembank.pages.bank_page import bank_page, bank_summary
-from itembank.pages.bank_precision import precision_chart
+from itembank.pages.bank_page import bank_page, bank_summary, precision_chart
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import MOST_NAMED
@@ -170,10 +169,7 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     return Page(
         _title(estimates),
         "Estimates",
-        (
-            Answers(tuple(_answer(row) for row in first)),
-            *map(Caution, few_of_each(estimates.notes, is_brief=False)),
-        ),
+        (Answers(tuple(_answer(row) for row in first)), *map(Caution, few_of_each(estimates.notes, is_brief=False))),
         (Section("All scores", (_scores_chart(estimates), table)),),
     )
 

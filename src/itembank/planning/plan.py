@@ -259,7 +259,6 @@ def fewest(prospect: Prospect, is_enough: Callable[[Precision], bool]) -> int | 
 
 
 def _message(prospect: Prospect, at: Precision, n_items: int | None, asked: str, measure: str) -> str:
-    """Put the answer in a sentence."""
     n_total, points = prospect.n_most, f"{points_of(getattr(at, measure))} points"
     if n_items is None:
         least = points_of(getattr(prospect.at(n_total), measure))

@@ -114,7 +114,6 @@ def _in_a_sentence(bank: Bank) -> str:
 
 
 def _about(bank: Bank) -> dict[str, Any]:
-    """Facts on the whole bank."""
     calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
     if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
         origin = origin_of(bank.cache.folder)
@@ -165,7 +164,6 @@ def _about_versions(bank: Bank) -> dict[str, Any]:
 
 
 def _about_responses(bank: Bank) -> dict[str, Any]:
-    """Facts on the past models' responses, or what is there without them."""
     if not (bank.published or bank.n_models):
         return {}
     if bank.published is None:

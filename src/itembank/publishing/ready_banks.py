@@ -160,7 +160,6 @@ def ready_bank(
 
 
 def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
-    """Fetch the files of a recipe, and return their folder."""
     target = public_folder(source.name) if into is None else Path(into)
     try:
         models = recipe.models or (hub_models(source, recipe.n_models) if recipe.n_models else ())

@@ -37,7 +37,6 @@ class OwnSource:
     hub: HubFiles | None = None
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_format("the reader of a source", self.reader)
         if self.archive is not None and self.hub is not None:
             raise ParameterError("a source must have an archive or files of the Hub, got both. Leave one out.")
@@ -113,7 +112,6 @@ class Recipe:
     fetched: Fetched | None = None
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         ReadingSpec(**self.read)
         if not 0.0 < self.least_answered <= 1.0:
             raise ParameterError(f"least_answered must be above 0 and at most 1, got {self.least_answered}.")

@@ -130,7 +130,6 @@ def publish_tiny(
 
 
 def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
-    """Fill the folder."""
     save_bank(tiny.bank, folder)
     tiny.selection.save(folder / "selection.json")
     # all items, with their weight in the estimate (null where the item is not run), in the score, and parameters

@@ -11,15 +11,7 @@ from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selec
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.bank.norms import fitted_factor_model, measured_discrepancy, noise_ratio, subscenarios
-from itembank.bank.past_models import (
-    MEASURED,
-    OF_REST,
-    PastModels,
-    Published,
-    PublishedSubset,
-    Rest,
-    name_digest,
-)
+from itembank.bank.past_models import MEASURED, OF_REST, PastModels, Published, PublishedSubset, Rest, name_digest
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.asked import Asked, stacked_methods
@@ -303,13 +295,11 @@ class CrossValidatedScores:
 
 
 @one_blas_thread()
-def cross_validated_scores(
-    bank: Bank, selection: Selection, *, progress: ProgressCallback = silent
-) -> CrossValidatedScores | None:
+def cross_validated_scores(bank: Bank, selection: Selection) -> CrossValidatedScores | None:
     """Estimate each past model's overall score as if it were new; every fold chooses its items anew."""
-    if not folds(bank, progress=progress):
+    if not folds(bank):
         return None
-    trials = try_methods(Asked.of_past(bank, selection), Stacked().members, progress=progress)
+    trials = try_methods(Asked.of_past(bank, selection), Stacked().members)
     past = trials.by(Stacked())
     half = past.half_widths_out_of_fold(trials.fold, level=0.95)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]

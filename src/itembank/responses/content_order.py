@@ -128,5 +128,4 @@ def _mixed(keys: Keys) -> Keys:
 def _ordered(keys: Keys, sums: FloatArray, ids: list[str]) -> IntArray:
     """Order by keys (n,), then by sums (n, N_SUMS), then by ids."""
     by_id = id_order(ids)
-    result: IntArray = by_id[np.lexsort((*sums[by_id].T, keys[by_id]))]
-    return result
+    return by_id[np.lexsort((*sums[by_id].T, keys[by_id]))]

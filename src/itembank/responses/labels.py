@@ -53,8 +53,7 @@ def come_again(number: IntArray, n_numbers: int, among: BoolArray) -> BoolArray:
     is_there[own] = True
     if np.count_nonzero(is_there) == own.size:
         return np.zeros(number.shape, dtype=bool)
-    result: BoolArray = among & (np.bincount(own, minlength=n_numbers)[number] > 1)
-    return result
+    return among & (np.bincount(own, minlength=n_numbers)[number] > 1)
 
 
 def first_in_group(group: IntArray, n_groups: int, label: IntArray) -> tuple[IntArray, IntArray]:

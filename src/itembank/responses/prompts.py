@@ -158,7 +158,6 @@ def settings_in_words(settings: Mapping[str, Any], *, is_whole: bool = False) ->
 
 
 def _in_words(name: str, value: Any) -> str:
-    """One setting in words."""
     called = IN_WORDS.get(name, name)
     if name == "num_fewshot" and value != DIFFERS:
         return f"{value} shot" if value == 1 else f"{value} shots"
@@ -206,7 +205,6 @@ def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> lis
 
 
 def _is_apart(one: Any, other: Any) -> bool:
-    """Whether two values of a setting are known and differ."""
     ours, theirs = _entries(one), _entries(other)
     if ours and theirs:
         return any(_is_apart(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())

@@ -264,7 +264,6 @@ class ResponseMatrix(Compact):
         return self._cut(slice(first, last), self.models[first:last], self.items)
 
     def _cut(self, cut: Any, models: pl.DataFrame, items: pl.DataFrame) -> "ResponseMatrix":
-        """Return some cells, which have these models and items."""
         return ResponseMatrix(
             self.responses[cut],
             models,
@@ -330,20 +329,17 @@ def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
         items = items.with_columns(pl.lit(None, dtype=pl.String).alias("subscenario"))
     first = ["item_id", "scenario", "subscenario"]
     return items.select(
-        *(pl.col(name).cast(pl.String) for name in first),
-        *(name for name in items.columns if name not in first),
+        *(pl.col(name).cast(pl.String) for name in first), *(name for name in items.columns if name not in first)
     )
 
 
 def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
-    """Given ids as text, or numbered ones."""
     if given is None:
         return [f"{word}-{number}" for number in range(1, count + 1)]
     return [str(name) for name in given]
 
 
 def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
-    """Index of each wanted id among the known."""
     index = {name: position for position, name in enumerate(known)}
     absent = [name for name in wanted if name not in index]
     if absent:
@@ -379,10 +375,7 @@ def check_response_matrix(
         if array.shape != shape
     )
     if not problems:
-        problems = [
-            *_id_problems(model_ids, "model_id"),
-            *_id_problems(item_ids, "item_id"),
-        ]
+        problems = [*_id_problems(model_ids, "model_id"), *_id_problems(item_ids, "item_id")]
         with np.errstate(invalid="ignore"):
             outside = (responses < 0.0) | (responses > 1.0)  # (n_models, n_items); False for NaN
         if outside.any():

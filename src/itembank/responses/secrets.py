@@ -72,7 +72,6 @@ def without_homes(text: str) -> str:
 
 
 def _hidden(value: Any) -> Any:
-    """Hide secrets by the names that they have in mappings."""
     if isinstance(value, Mapping):
         return {
             key: HIDDEN if is_secret(str(key)) and str(one).lower() not in _PLAIN else _hidden(one)

@@ -29,7 +29,6 @@ def anchors_on_parameters(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
 
 
 def _anchors(pools: ItemPools, spec: AnchorSpec, features: Callable[[ScenarioPool], FloatArray]) -> list[Choice]:
-    """Cluster the items of each scenario by their features."""
     return pools.each(
         lambda pool, n_items: choose_anchors(pool, features(pool), n_items, pools.rng, n_restarts=spec.n_restarts)
     )

@@ -46,7 +46,6 @@ class Constraints:
     randomesque: int = 1
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         _check_counts("at_least", self.at_least)
         if self.at_most is not None:
             _check_counts("at_most", self.at_most)

@@ -76,7 +76,6 @@ class Stratified(RandomSelectionSpec):
     allocation: Allocation = "equal"
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_one_of("allocation", self.allocation, get_args(Allocation))
 
 
@@ -96,7 +95,6 @@ class Drawn(RandomSelectionSpec):
     flat: float = 0.2
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_fraction("flat", self.flat, whole=True)
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
@@ -126,7 +124,6 @@ class AnchorSpec(SelectionSpec):
     allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("n_restarts", self.n_restarts, least=1)
 
 
@@ -175,7 +172,6 @@ class VOptimal(SelectionSpec):
     scenario_weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("n_factors", self.n_factors, least=1, word="auto")
         weights = [1.0] if self.scenario_weights is None else list(self.scenario_weights.values())
         if not all(map(math.isfinite, weights)) or not any(weights):
@@ -236,7 +232,6 @@ class OptimalDesign(SelectionSpec):
     randomesque: int = 1
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if self.criterion == "drawn":
             raise ParameterError("criterion 'drawn' is of sessions; to draw items at once, take method 'drawn'.")
         _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own

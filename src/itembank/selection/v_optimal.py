@@ -154,8 +154,7 @@ class LinearModel:
 
     def gain(self, importance: FloatArray) -> FloatArray:
         """Sum over targets of importance times c_it^2 / v_i, (n_items,)."""
-        result: FloatArray = (importance @ self.covariance**2) / np.maximum(self.variance, SMALLEST_VARIANCE)
-        return result
+        return (importance @ self.covariance**2) / np.maximum(self.variance, SMALLEST_VARIANCE)
 
     def observe(self, item: int) -> None:
         """Condition on one more response."""

@@ -168,7 +168,6 @@ class SessionState:
                 pass
 
     def _count(self, position: int) -> None:
-        """Count an item as pending or answered."""
         self.skipped.pop(position, None)
         if position in self.pending or position in self.answers:
             return

@@ -122,7 +122,6 @@ def _parse_line(line: bytes, previous_check: str, where: str, n_whole: int) -> t
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """Read a JSON object; None when it is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -31,7 +31,6 @@ class Budget:
     costs: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the limits."""
         if self.n_items is not None:
             check_whole("a budget of items", self.n_items, least=1)
         object.__setattr__(self, "n_items", None if self.n_items is None else int(self.n_items))
@@ -61,7 +60,6 @@ class Decision:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the question."""
         if (self.threshold is None) == (self.model is None):
             raise ParameterError(
                 "a decision needs either a threshold or a past model to compare with, got "
@@ -99,7 +97,6 @@ class Stopping:
     min_items: int = 0
 
     def __post_init__(self) -> None:
-        """Check the rules."""
         if self.ability_error is not None:
             _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
         widths = self.half_widths

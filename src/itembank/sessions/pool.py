@@ -1,4 +1,4 @@
-"""`SessionPool`: what sessions over one bank share, made once."""
+"""`SessionPool`: what sessions over one bank share, made once, and what those of past models say of a new one's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +12,11 @@ from itembank.bank.costs import CostUnit
 from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
+from itembank.estimation.headlines import reader_of
 from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
@@ -26,13 +28,64 @@ from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimal
 from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.sessions.asking import SessionState
-from itembank.sessions.checkpoints import PastSessions
 from itembank.sessions.events import Event
 from itembank.sessions.first_items import excluded_items, lead_items
 from itembank.sessions.limits import Decision
 from itembank.sessions.prices import Prices
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
+
+
+@dataclass(frozen=True, slots=True)
+class PastSessions:
+    """Estimates of past models after some numbers of answers, from banks that had not seen them."""
+
+    n_answered: FloatArray  # (n_checkpoints,): Rising
+    # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
+    truth: FloatArray
+    # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
+    # errors up to a factor, as in `PastEstimates`; NaN where a session ended before.
+    value: FloatArray
+    standard_error: FloatArray  # (n_checkpoints, n_models, n_targets)
+    scale: FloatArray  # (n_checkpoints, n_models, n_targets)
+    # (n_checkpoints, 3, n_targets): Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where
+    # p-IRT serves best.
+    weights: FloatArray
+    misfit: FloatArray  # (n_checkpoints, n_models)
+    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`PastEstimates`), else 0.
+    follows_item_model: FloatArray
+
+    def around(
+        self,
+        n: int,
+        # (n_columns,): Targets to take, in this order
+        columns: IntArray,
+        headline: Headline | None = None,  # The score that the last of them is, where it is not the overall one
+    ) -> list[tuple[PastEstimates, float]]:
+        """Return what is known at the checkpoints around n answers, with shares linear in the logarithm of n.
+
+        Before the first and after the last checkpoint that of the nearest counts alone.
+        """
+        last, after = len(self.n_answered) - 1, int(np.searchsorted(self.n_answered, n))
+        shares = {min(after, last): 1.0}
+        if 0 < after <= last and n < self.n_answered[after]:
+            low, high = np.log(self.n_answered[after - 1 : after + 1])
+            fraction = float((np.log(n) - low) / (high - low))
+            shares = {after - 1: 1.0 - fraction, after: fraction}
+        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in shares.items()]
+
+    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> PastEstimates:
+        found = PastEstimates(
+            self.truth[:, columns],
+            self.value[checkpoint][:, columns],
+            self.standard_error[checkpoint][:, columns],
+            self.scale[checkpoint][:, columns],
+            misfit=self.misfit[checkpoint],
+            weights=self.weights[checkpoint][:, columns],
+            follows_item_model=float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0,
+        )
+        return found if headline is None else replace(found, reader=reader_of(headline, found))
+
 
 NO_LIMIT = np.iinfo(np.int64).max
 

@@ -33,11 +33,10 @@ from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
-from itembank.sessions.checkpoints import PastSessions
 from itembank.sessions.events import NOT_RECORDED, Answer, Failed, Told, counts_behind, told
 from itembank.sessions.first_items import n_lead_items
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.pool import SessionPool
+from itembank.sessions.pool import PastSessions, SessionPool
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
 from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED, SessionSpec
 
@@ -221,7 +220,6 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
 
 
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
-    """Name what the bank's cache keeps of sessions of this spec."""
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
 
 

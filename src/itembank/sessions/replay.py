@@ -184,7 +184,6 @@ def replay(
 
 
 def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> ReplayResult:
-    """Run the session of each model to its end."""
     ended = []
     for row, name in enumerate(recorded.model_ids):
         session = AdaptiveSession(pool, model_id=name)

@@ -16,13 +16,7 @@ from itembank.responses.lost_answers import LostAnswers
 from itembank.selection.criteria import uses_information
 from itembank.selection.item_worth import information_worth
 from itembank.sessions.asking import Asking, EventLog, SessionState
-from itembank.sessions.choosing import (
-    choose,
-    conclusion,
-    lacks_items,
-    limit_reason,
-    rule_that_holds,
-)
+from itembank.sessions.choosing import choose, conclusion, lacks_items, limit_reason, rule_that_holds
 from itembank.sessions.estimates import (
     SessionEstimate,
     read_answers,

@@ -42,7 +42,7 @@ _LAWS: Choices = {
         type=(AUTO, *LAWS.builtin_names),
         multiple=True,
         default=(AUTO,),
-    ),
+    )
 }
 
 
@@ -59,8 +59,7 @@ def pretrain_command(
     drop_unknown: Annotated[bool, "Leave out models of unknown compute."],
     show: Annotated[str, option("One law and the comparison of laws, all laws, or one table.", type=PARTS)] = "summary",
     spec_file: Annotated[
-        Path | None,
-        options.spec_file("PretrainingSettings", "n_items, level, n_checked, and the choices of each law"),
+        Path | None, options.spec_file("PretrainingSettings", "n_items, level, n_checked, and the choices of each law")
     ],
     choices: Annotated[Choices, {"Laws": _LAWS}],
     figure: Annotated[Path | None, options.figure(heading="Figure")],
@@ -157,7 +156,6 @@ def _losses(path: Path | None, matrix: "ib.ResponseMatrix", builtin: str | None)
 
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str) -> "Chart":
-    """Draw what was asked for."""
     from itembank_scaling.pages import pretraining_charts as charts
 
     if kind == "laws":
@@ -177,7 +175,6 @@ def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
 
 
 def _print(law: "PretrainingLaw", shown_law: str, show: str, out: Printer) -> None:
-    """Print everything as one JSON object, or one table."""
     parts = {
         "forecasts": law.rows(),
         "comparison": law.comparison(),

@@ -87,7 +87,6 @@ def test_time_command(
 
 
 def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> None:
-    """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if out.is_json:
         print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")

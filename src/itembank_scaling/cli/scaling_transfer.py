@@ -110,11 +110,7 @@ def transfer_command(
         raise click.UsageError("--target needs --source.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
-        (
-            ("bank", "spec_file", "methods", "k"),
-            is_transfer,
-            "a transfer, not with --show validity",
-        ),
+        (("bank", "spec_file", "methods", "k"), is_transfer, "a transfer, not with --show validity"),
         (("source", "target"), is_transfer or has_pair, "--show validity with a --figure of --source and --target"),
     )
     how: dict[str, Any] = {}

@@ -170,7 +170,6 @@ def _sentence(law: PassAtKLaw, i: int) -> str:
 
 
 def _table(law: PassAtKLaw) -> Table:
-    """List every curve of the chart, a column a method."""
     rows, n_k = chosen_curves(law), law.k.size
     truth = law.all_items.truth
     values = {name: law.values(name)[rows].ravel() for name in law.methods}

@@ -59,7 +59,6 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
 
 
 def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
-    """Say what to know before relying on the forecasts."""
     if law.doubts(name):
         yield Caution(law.trust(name))
     worth = law.worth(name)

@@ -39,7 +39,6 @@ MOST_PANELS = 24
 
 
 def _row(found: Transfer) -> dict[str, float]:
-    """Return what the prediction's own method was worth."""
     return next(row for row in found.method_rows() if row["method"] == found.method)
 
 

@@ -96,13 +96,7 @@ def posterior_curves(
 
 
 def curves_above(
-    posterior: CellPosterior,
-    kept: KnownAbove,
-    k: FloatArray,
-    *,
-    level: float,
-    n_draws: int,
-    rng: np.random.Generator,
+    posterior: CellPosterior, kept: KnownAbove, k: FloatArray, *, level: float, n_draws: int, rng: np.random.Generator
 ) -> PosteriorCurves:
     """As `posterior_curves`, given what is known of items that were not left out for low pass rates.
 

@@ -168,11 +168,7 @@ def widened(
     """Return a curve with intervals wider by a factor on the logit of pass@k."""
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (expit(logit(middle) + times * (logit(end) - logit(middle))) for end in (curve.low, curve.high))
-    return replace(
-        curve,
-        low=np.where(np.isnan(low), curve.low, low),
-        high=np.where(np.isnan(high), curve.high, high),
-    )
+    return replace(curve, low=np.where(np.isnan(low), curve.low, low), high=np.where(np.isnan(high), curve.high, high))
 
 
 def lowered(

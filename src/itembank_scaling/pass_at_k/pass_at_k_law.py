@@ -244,7 +244,6 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
 
 
 def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:
-    """Curves over one of the sets of items."""
     return PassCurves(
         np.stack([curve.values[:, which] for curve in curves], axis=1),
         np.stack([curve.low[which] for curve in curves]),

@@ -72,7 +72,6 @@ class PassAtKSpec:
     n_draws: int = 1000
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if not self.k or min(self.k) < 1 or any(k != int(k) for k in self.k):
             raise ParameterError(f"k must be whole numbers of at least 1, got {shown(self.k)}.")
         unknown = [name for name in self.methods if name not in METHODS]

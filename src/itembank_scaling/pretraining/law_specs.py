@@ -36,7 +36,6 @@ class TwoStep(PretrainingLawSpec):
     huber_delta: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         check_whole("n_starts", self.n_starts, least=1)
         check_positive("huber_delta", self.huber_delta)
 
@@ -54,7 +53,6 @@ class SigmoidLaw(PretrainingLawSpec):
     n_starts: int = 32
 
     def __post_init__(self) -> None:
-        """Check the choice."""
         check_whole("n_starts", self.n_starts, least=1)
 
 
@@ -123,7 +121,6 @@ class ItemResponseLaw(PretrainingLawSpec):
     positive_discrimination: bool = False
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         choices = (
             ("item_model", self.item_model, get_args(LawItemModel)),
             ("family", self.family, get_args(LawFamily)),
@@ -184,7 +181,6 @@ class PretrainingSettings:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         specs = tuple(LAWS.resolve(spec) for spec in self.laws)
         if not specs or len({type(spec) for spec in specs}) < len(specs):
             raise ParameterError(f"laws must name each law once, and one at least, got {self.laws!r}.")

@@ -311,7 +311,6 @@ def _fitted_items(
 
 
 def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> Calibration:
-    """Find the items of a scenario in a bank."""
     if bank.parameters.n_dims != 1:
         raise ParameterError(
             f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "

@@ -55,7 +55,6 @@ class TransferSpec:
     is_forced: bool = False
 
     def __post_init__(self) -> None:
-        """Check the choices."""
         if not self.methods:
             raise ParameterError("a transfer needs a method, got none. Take 'calibrated'.")
         for name in self.methods:

@@ -22,8 +22,17 @@ from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import correlate_abilities, log_flops_of
 from itembank_scaling.transfers.correlations import WithInterval
 from itembank_scaling.transfers.curves import MINIMUM_MODELS, actual_curves
-from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
-from itembank_scaling.transfers.transfer_methods import TransferData, score_items
+from itembank_scaling.transfers.transfer_methods import (
+    ItemSets,
+    Part,
+    TransferData,
+    bank_part,
+    check_answers,
+    folds,
+    item_sets,
+    named_part,
+    score_items,
+)
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 Scored: TypeAlias = tuple[FloatArray, FloatArray]

@@ -358,7 +358,6 @@ def charts_of_study(result: StudyResult) -> tuple[Chart, ...]:
 
 
 def _draw(result: StudyResult, kinds: Sequence[str], target: str, size: float | None) -> tuple[Chart, ...]:
-    """Draw charts that share their data."""
     numbers = StudyNumbers.create(result, target)
     if size is not None:
         numbers = replace(numbers, size=size)

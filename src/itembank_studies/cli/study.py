@@ -170,7 +170,6 @@ def table(
 
 
 def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
-    """Print and draw a prediction study."""
     parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
     figure, kind = drawn["figure"], drawn["kind"] or "items"
     errors = figure is not None or parts not in ({"tasks"}, {"cost"})
@@ -189,7 +188,6 @@ def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: C
 
 
 def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
-    """Print and draw a study of whole scores."""
     from itembank_studies.summary import CELL, METRICS
 
     metrics, target = asked["metrics"], asked["target"]
@@ -228,7 +226,6 @@ def _least_error(summary: "pl.DataFrame") -> str:
 
 
 def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None) -> None:
-    """Draw a study of whole scores."""
     from itembank_studies.charts.study_charts import study_chart
 
     kind = kind or "error"
@@ -252,7 +249,6 @@ def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
-    """Keep one target."""
     _check_names("--target", (target,), frame["target"].unique(maintain_order=True).to_list())
     return frame.filter(frame["target"] == target)
 

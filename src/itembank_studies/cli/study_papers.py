@@ -96,12 +96,7 @@ def homogeneity_command(
 
 
 @verb("predictions")
-def predictions_command(
-    *,
-    bank: options.Bank,
-    figure: options.Figure,
-    out: options.Out,
-) -> None:
+def predictions_command(*, bank: options.Bank, figure: options.Figure, out: options.Out) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
 
     The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
@@ -204,7 +199,6 @@ def tasks_command(
 
 
 def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
-    """Draw what was found if a figure is asked for."""
     if figure is not None:
         from itembank_studies.charts import paper_charts
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.auditing.past_fit import why_not_examined
+from itembank.auditing.fit_statistics import why_not_examined
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.banks import Bank
 from itembank.errors import DataError

@@ -193,7 +193,6 @@ def block_means(values: FloatArray, n_blocks: int) -> FloatArray:
 def _scenario(
     fit: ItemSetFit, responses: ResponseMatrix, *, budget: int, level: float, rng: np.random.Generator
 ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-    """Return the row of a scenario, and its figures."""
     calibration = fit.calibration
     used = np.flatnonzero(~calibration.is_degenerate)
     parameters = calibration.parameters.take(used)

@@ -242,13 +242,7 @@ def _reached(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[tuple[Any, 
                     _with_error(whole, left_out, partial(_cost_of, level_of, one.name, other))
                     for other in (None, _plain_twin(spec, one), reference)
                 ]
-                yield (
-                    *key,
-                    label,
-                    level_of(whole),
-                    one.name,
-                    *(number for pair in pairs for number in pair),
-                )
+                yield (*key, label, level_of(whole), one.name, *(number for pair in pairs for number in pair))
 
 
 Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]

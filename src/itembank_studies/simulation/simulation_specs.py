@@ -73,7 +73,6 @@ class SimulationSpec:
     difficulty_cost: float = 0.25
 
     def __post_init__(self) -> None:
-        """Check every choice."""
         for name, least in LEAST.items():
             check_whole(name, getattr(self, name), least=least)
         if self.n_items < self.n_tasks:

@@ -8,10 +8,9 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Point
-from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
-from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
+from itembank.calibration.joint_map.steps import ability_derivatives, ascend, item_derivatives
 from tests.calibration.counts import counted, one_by_one, repeated, summed
 from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised

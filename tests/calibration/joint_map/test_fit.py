@@ -6,10 +6,10 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Point
-from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.steps import (
     ability_derivatives,
+    ascend,
     best_affine,
     item_derivatives,
     item_step,

@@ -9,7 +9,6 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData, Point
-from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.joint_map.nested import (
     best_axes,
@@ -17,6 +16,7 @@ from itembank.calibration.joint_map.nested import (
     make_problem,
     start_point,
 )
+from itembank.calibration.joint_map.steps import ascend
 from itembank.errors import ParameterError
 
 SPEC = JointMAP("nested", n_dims=3, l1=0.8, general_weight=0.6, tolerance=1e-8)

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import Plain, fit_joint_map
+from itembank.calibration.joint_map.steps import ascend
 from itembank.progress import silent
 from tests.calibration.joint_map.starting import leading_point
 

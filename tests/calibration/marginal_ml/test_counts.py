@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from itembank.calibration.calibration_specs import MarginalML
+from itembank.calibration.marginal_ml.em import item_derivatives
 from itembank.calibration.marginal_ml.errors import item_covariances, lost_information
 from itembank.calibration.marginal_ml.fit import fit_items
-from itembank.calibration.marginal_ml.items import item_derivatives
 from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior, adaptive_grid
 from tests.calibration.counts import counted, one_by_one, repeated, summed
 

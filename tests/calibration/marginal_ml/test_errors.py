@@ -3,10 +3,9 @@ import pytest
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML
 from itembank.calibration.marginal_ml import errors as marginal_ml_errors
-from itembank.calibration.marginal_ml.em import Problem, em_step
+from itembank.calibration.marginal_ml.em import Problem, em_step, item_derivatives, prior_terms
 from itembank.calibration.marginal_ml.errors import affordable_degree, item_covariances, lost_information
 from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
-from itembank.calibration.marginal_ml.items import item_derivatives, prior_terms
 from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior
 from tests.calibration.simulated import simulate
 

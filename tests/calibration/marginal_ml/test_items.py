@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
-from itembank.calibration.marginal_ml.items import (
+from itembank.calibration.marginal_ml.em import (
     LIMITS,
     LinePrior,
     best_scale,

@@ -26,7 +26,7 @@ from itembank_scaling.transfers.curves import (
     quantiles,
     same_scale,
 )
-from itembank_scaling.transfers.parts import item_means, split_by_difficulty
+from itembank_scaling.transfers.transfer_methods import item_means, split_by_difficulty
 from itembank_scaling.transfers.transfer_specs import TransferSpec
 from itembank_scaling.transfers.transfers import transfer
 from tests.calibration.simulated import guessing_siblings

@@ -1,7 +1,7 @@
 import pytest
 
-from itembank_studies.prediction.designs import make_pool
 from itembank_studies.prediction.prepared import find_tasks, make_partition, prepare
+from itembank_studies.prediction.study import make_pool
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 

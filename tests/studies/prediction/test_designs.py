@@ -4,9 +4,9 @@ import pytest
 from itembank.selection.criteria import criterion_of
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget
-from itembank_studies.prediction.designs import choose_adaptively, choose_static, uniform_order
 from itembank_studies.prediction.prediction_spec import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank_studies.prediction.prepared import STUDY_COST
+from itembank_studies.prediction.study import choose_adaptively, choose_static, uniform_order
 from tests.sessions.simulated import begin
 
 

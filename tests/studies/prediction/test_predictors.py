@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.errors import ConvergenceWarning
 from itembank.estimation.regressions import predict_ridge, predict_task_mean_eb
-from itembank_studies.prediction.predictors import (
+from itembank_studies.prediction.prepared import (
     HeldOut,
     predict_item_model,
     predict_ridge_tasks,

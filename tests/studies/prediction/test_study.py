@@ -8,7 +8,7 @@ import pytest
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.files.documents import with_digest
 from itembank.responses.responses import ResponseMatrix
-from itembank_studies.prediction import designs, predictors, study
+from itembank_studies.prediction import prepared, study
 from itembank_studies.prediction.prediction_spec import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank_studies.prediction.prepared import find_tasks, make_partition, prepare
 from itembank_studies.prediction.study import run_partition
@@ -160,7 +160,7 @@ def test_costs_that_cannot_be_divided_by_are_refused():
 def test_ability_is_that_of_the_session(kind, family, monkeypatch):
     """What sessions find after their last item is what the study predicts from."""
     found = []
-    honest = designs.answered_in_turn
+    honest = study.answered_in_turn
 
     def watched(session, *arguments):
         places = honest(session, *arguments)
@@ -168,14 +168,14 @@ def test_ability_is_that_of_the_session(kind, family, monkeypatch):
         return places
 
     thetas = []
-    monkeypatch.setattr(designs, "answered_in_turn", watched)
-    real = predictors.map_abilities
+    monkeypatch.setattr(study, "answered_in_turn", watched)
+    real = prepared.map_abilities
 
     def scored(*given, **more):
         thetas.append(real(*given, **more))
         return thetas[-1]
 
-    monkeypatch.setattr(predictors, "map_abilities", scored)
+    monkeypatch.setattr(prepared, "map_abilities", scored)
     method = "variational" if family == "beta" else "map"
     item_model = dataclasses.replace(MIRT, method=method, options={**MIRT.options, "family": family})
     spec = make_spec(V_OPTIMAL, item_models={"mirt": item_model}, n_calibration_tasks=(3,), n_items=(6,))

@@ -5,20 +5,20 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Derivatives, Fit, FitData, Point
-from itembank.calibration.joint_map.ascent import ascend, ending
+from itembank.calibration.fits import Ascent, Derivatives, Fit, FitData, Point, standardise
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
     N_START_STEPS,
     ability_derivatives,
+    ascend,
     best_affine,
+    ending,
     item_derivatives,
     item_step,
     log_prior,
     newton_step,
 )
-from itembank.calibration.orientation import standardise
 from itembank.calibration.start import advice, better_start
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray

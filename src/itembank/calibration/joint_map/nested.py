@@ -20,21 +20,21 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Derivatives, Fit, FitData, Point
-from itembank.calibration.joint_map.ascent import ascend, ending
+from itembank.calibration.fits import Derivatives, Fit, FitData, Point, standardise_each
 from itembank.calibration.joint_map.steps import (
     BLOCK_CELLS,
     LARGEST_STEP,
     LEAST_INFORMATION,
     N_START_STEPS,
     Terms,
+    ascend,
     best_transform,
+    ending,
     guessing_terms,
     l1_scales,
     newton_step,
     thresholded,
 )
-from itembank.calibration.orientation import standardise_each
 from itembank.calibration.start import advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import AbilityPrior

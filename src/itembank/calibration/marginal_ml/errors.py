@@ -20,8 +20,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.marginal_ml.em import Problem, Step
-from itembank.calibration.marginal_ml.items import item_derivatives, prior_terms
+from itembank.calibration.marginal_ml.em import Problem, Step, item_derivatives, prior_terms
 from itembank.calibration.marginal_ml.posterior import AbilityGrid, posterior_weights, trials
 from itembank.irt.logistic import asymptotes_of, score_terms
 from itembank.numerics.arrays import FloatArray

@@ -5,10 +5,18 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
-from itembank.calibration.fits import Ascent, Fit, FitData
-from itembank.calibration.marginal_ml.em import Problem, Step, em_step, run_em, start_items
+from itembank.calibration.fits import Ascent, Fit, FitData, standardise
+from itembank.calibration.marginal_ml.em import (
+    Problem,
+    Step,
+    best_scale,
+    em_step,
+    rescale,
+    run_em,
+    start_items,
+    with_line,
+)
 from itembank.calibration.marginal_ml.errors import item_covariances
-from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.posterior import (
     WIDEST_SPACING_TO_SD,
     ability_grid,
@@ -16,7 +24,6 @@ from itembank.calibration.marginal_ml.posterior import (
     is_fine_enough,
     sharpest_sd,
 )
-from itembank.calibration.orientation import standardise
 from itembank.errors import ParameterError
 from itembank.irt.parameters import AbilityPrior
 from itembank.progress import ProgressCallback, silent
@@ -111,7 +118,6 @@ def _steepest(path: Ascent[Step]) -> float:
 
 
 def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | RelativeItemPrior | None:
-    """Prior of the items that the spec asks for."""
     if spec.prior != "auto":
         return spec.prior
     # From this many models on, and when there are more models than items, prior 'auto' means none.

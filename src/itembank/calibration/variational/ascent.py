@@ -224,11 +224,7 @@ def _bound(statistics: Statistics, posterior: Posterior, rule: CellRule) -> floa
 
 
 def _with_learned_precision(
-    blocks: ResponseBlocks,
-    posterior: Posterior,
-    rule: CellRule,
-    statistics: Statistics,
-    precision_of_group: IntArray,
+    blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, statistics: Statistics, precision_of_group: IntArray
 ) -> tuple[CellRule, Statistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
     if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):

@@ -25,8 +25,7 @@ SMALLEST_VARIANCE = 1e-6
 
 def node_step(variance: FloatArray) -> FloatArray:
     """Return how far the outer two of three nodes lie from the mean of a logit: ``sqrt(3 v)``."""
-    step: FloatArray = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
-    return step
+    return np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
 
 
 CellTerms: TypeAlias = tuple[FloatArray | None, FloatArray, FloatArray]

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import digamma, expit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.fits import START_PRECISION, Ascent, Fit, FitData, Point
-from itembank.calibration.orientation import reordered, standardise
+from itembank.calibration.fits import START_PRECISION, Ascent, Fit, FitData, Point, reordered, standardise
 from itembank.calibration.start import ROUGH_TOLERANCE, advice, better_start, start_values
 from itembank.calibration.variational.ascent import Reached, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
@@ -311,11 +310,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
 
 
 def _to_the_end(
-    blocks: ResponseBlocks,
-    start: Reached,
-    spec: Variational,
-    learned: IntArray | None,
-    progress: ProgressCallback,
+    blocks: ResponseBlocks, start: Reached, spec: Variational, learned: IntArray | None, progress: ProgressCallback
 ) -> Ascent[Reached]:
     return ascend(
         blocks,
@@ -328,7 +323,6 @@ def _to_the_end(
 
 
 def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> ProgressCallback:
-    """Report on one part of the work."""
     return lambda message, fraction: progress(f"{name} ({message})", first + fraction * (last - first))
 
 

@@ -168,8 +168,7 @@ def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:
     """Return the part of each item's log-likelihood that no logit enters, (n_items,)."""
     if not isinstance(rule, BetaRule) or blocks.sums is None:
         return np.zeros(blocks.n_items)
-    result: FloatArray = rule.precision[blocks.group] * blocks.sums[:, 0] + blocks.sums[:, 1]
-    return result
+    return rule.precision[blocks.group] * blocks.sums[:, 0] + blocks.sums[:, 1]
 
 
 def extended(ability_mean: FloatArray) -> FloatArray:
@@ -188,8 +187,7 @@ def _upper(matrices: FloatArray) -> FloatArray:
 def _doubled(packed: FloatArray, size: int) -> FloatArray:
     """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
     rows, columns = triangle(size)
-    result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
-    return result
+    return packed * np.where(rows == columns, 1.0, 2.0)
 
 
 def slope_pairs(n_dims: int) -> IntArray:
