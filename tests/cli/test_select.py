@@ -58,7 +58,7 @@ def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
     selection = Selection.load(tmp_path / "s.json")
     assert selection.explanation.startswith("drawn. 95 % interval of the overall score: about ±")
-    assert selection.explanation.endswith("points if it is like the 12 past ones (--method v-optimal).")
+    assert selection.explanation.endswith("points, valid if it is like the 12 past ones (--method v-optimal).")
     assert f"Chose 12 of 30 items (drawn). {selection.explanation.removeprefix('drawn. ')}" in outcome.err
 
 

@@ -61,8 +61,8 @@ def test_auto_draws_items_and_says_both_widths(bank):
     half = 100.0 * expected_half_width(bank, expected, level=0.95)
     optimal = try_recipe(bank, Recipe(VOptimal(), 12, False, ()), 5).typical_half_width(level=0.95)
     assert found.explanation == (
-        f"drawn. 95 % interval of the overall score: about ±{half:.1f} points whatever the model is; "
-        f"±{100.0 * optimal:.1f} points if it is like the 14 past ones (method='v-optimal')."
+        f"drawn. 95 % interval of the overall score: about ±{half:.1f} points, valid whatever the model is; "
+        f"±{100.0 * optimal:.1f} points, valid if it is like the 14 past ones (method='v-optimal')."
     )
 
 
@@ -72,10 +72,10 @@ def test_v_optimal_items_say_the_error_of_models_left_out_and_both_widths(bank, 
     found = try_methods(Asked.of_past(bank, expected), Stacked().members).by(Stacked())
     points = 100.0 * np.abs(found.error[:, -1]).mean()
     half = found.half_widths(found.scale, level=0.95)[:, -1]
-    like = f"±{100 * np.median(half):.1f} points if it is like the 14 past ones"
+    like = f"±{100 * np.median(half):.1f} points, valid if it is like the 14 past ones"
     assert chosen.explanation.startswith(f"v-optimal. 95 % interval of the overall score: about {like}; ±")
     assert chosen.explanation.endswith(
-        f"points whatever the model is (method='drawn'). Cross-validated mean error: {points:.1f} points."
+        f"points, valid whatever the model is (method='drawn'). Cross-validated mean error: {points:.1f} points."
     )
 
 
@@ -99,7 +99,7 @@ def test_where_no_draw_can_speak_for_the_score_items_are_v_optimal_and_no_width_
     bank = small_bank(n_models=9)
     found = select(bank, 12, rng=5)
     assert found.method == "drawn"
-    assert found.explanation.endswith("points whatever the model is.")
+    assert found.explanation.endswith("points, valid whatever the model is.")
 
 
 def test_the_width_that_is_told_is_the_one_that_models_get(bank):

@@ -244,13 +244,13 @@ def selection_or_published(
 
 
 def answers_to_items(
-    bank: Bank, responses: NewResponses, selection: Selection | None
+    bank: Bank, responses: NewResponses, selection: Selection | None, errors: Errors | None
 ) -> tuple[ResponseMatrix, Selection | None]:
     """Read the responses of new models to the items that they are to, and find these: `all_answers`.
 
     A `DataWarning` tells of answers to items that the bank was not published with, which are left out.
     """
-    whole, given, chosen = all_answers(bank, responses, selection)
+    whole, given, chosen = all_answers(bank, responses, selection, errors)
     if selection is None and chosen is not None and given.n_items < whole.n_items:
         _, others = only_items(whole, chosen.item_ids)
         warn(

@@ -90,7 +90,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     about = f"{100 * LEVEL:g} % interval of {bank.targets.last_in_words}: about"
     if "half_width" in published:  # as `info` has it
         whose = "whatever the model is" if is_drawn else f"if it is like the {bank.n_calibration_models:,} past ones"
-        return replace(chosen, explanation=f"{words} {about} ±{100.0 * published['half_width']:.1f} points {whose}.")
+        return replace(chosen, explanation=f"{words} {about} ±{100.0 * published['half_width']:.1f} points, valid {whose}.")
     by_draw, tried = np.nan, None
     if bank.headline is None and not recipe.excluded:
         drawn = chosen if is_drawn else select_by_recipe(bank, replace(recipe, spec=Drawn()), chosen.seed)
@@ -101,10 +101,10 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
         tried = _tried(bank, optimal, chosen.seed or 0, progress)
     parts = {}
     if not np.isnan(by_draw):
-        parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{_if_tried(bank)} whatever the model is"
+        parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{_if_tried(bank)}, valid whatever the model is"
     if tried is not None:
         half = tried.typical_half_width(level=LEVEL)
-        parts[VOPTIMAL] = f"±{100.0 * half:.1f} points if it is like the {bank.n_models:,} past ones"
+        parts[VOPTIMAL] = f"±{100.0 * half:.1f} points, valid if it is like the {bank.n_models:,} past ones"
     own, other = (DRAWN, VOPTIMAL) if is_drawn else (VOPTIMAL, DRAWN)
     if parts.get(own):
         words += f" {about} {parts[own]}"
@@ -120,7 +120,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
 def _if_tried(bank: Bank) -> str:
     """Say how often items must be tried for widths to hold, where past models tried them repeatedly."""
     n_trials = usual_trials(bank.responses)
-    return f", with {n_trials} trials of each item," if n_trials > 1 else ""
+    return f", with {n_trials} trials of each item" if n_trials > 1 else ""
 
 
 def _errors(tried: PastEstimates) -> FloatArray:
