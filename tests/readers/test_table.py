@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
+from itembank.readers.jq_programs import row_program
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -661,6 +662,10 @@ def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_pa
     )
 
 
+ROWS = [{"id": one, "correct": one == 1} for one in (1, 2)]
+BY_ID = "to_entries[] | .key as $item | .value"
+
+
 @pytest.mark.parametrize(
     ("told", "program"),
     [
@@ -676,12 +681,62 @@ def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_pa
             [{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
             ".[] | . + {model_id: .model, item_id: .id, response: .correct}",
         ),
+        (
+            {
+                one: {"model": "a", "response": "B", "graded": {"correct": own}}
+                for one, own in (("1", True), ("2", False))
+            },
+            f"{BY_ID} | . + {{model_id: .model, item_id: $item, response: .graded.correct}}",
+        ),
+        (
+            {"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
+            f".each | {BY_ID} | . + {{model_id: $stem, item_id: $item, response: .success}}",
+        ),
+        (
+            {"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
+            f".run.model as $model | .each | {BY_ID} | .[] | . + {{model_id: $model, item_id: $item, response: .pass}}",
+        ),
+        (
+            {"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
+            ".model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
+            ".models[] | .name as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {
+                one: {"1": {"correct": one == "a", "seconds": 2}, "2": {"correct": one == "a", "seconds": 2}}
+                for one in "ab"
+            },
+            f"to_entries[] | .key as $model | .value | {BY_ID} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            [{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
+            f".[] | .question_id as $item | .answers | {BY_ID.replace('item', 'model')} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            {"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
+            ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
+        ),
+        (
+            {"results": {"1": True, "2": False}},
+            ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
+        ),
     ],
 )
 def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, program):
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps(told), "r.json")
     pytest.importorskip("jq", reason="needs the extra jq")
-    assert sorted(read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()) == [0, 1]
+    assert {*read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()} == {0.0, 1.0}
+
+
+def test_words_for_right_and_wrong_go_before_an_answer_that_is_called_a_response():
+    assert row_program([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}]).endswith(
+        "response: .graded.correct}"
+    )
 
 
 def test_texts_are_not_compared_with_a_key_in_which_they_never_are(tmp_path):

@@ -38,10 +38,15 @@ USUAL_NAMES = {
         *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
         *("sampleid", "docid", "instanceid"),
     ),
-    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
+    "response": ("response", "correct", "iscorrect", "score", "passed"),
 }
 """What tables of others call our columns, without case, blanks and underscores."""
-RARER_NAMES = {"item_id": ("taskid",), "response": ("resolved", "solved", "pass")}
+RARER_NAMES = {
+    "item_id": ("taskid",),
+    "response": (
+        *("result", "outcome", "value", "resp", "resolved", "solved", "pass", "success", "reward", "exactmatch"),
+    ),
+}
 """The same, where no column has one of those names: beside them these mean something else."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 

@@ -30,7 +30,7 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import row_program, rows_within
+from itembank.readers.jq_programs import row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -525,15 +525,14 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
     each = ".[] | " if isinstance(next(block[0] for block in read_values(path) if block), list) else ""
-    program, inside = row_program(records, each), [rows_within(one) for one in records]
-    before, rows = inside[0]
-    if rows and all(one == before for one, _ in inside) and (len(records) == 1 or "response: ..." in program):
-        program = row_program(rows, each + before)
+    before, rows = rows_below(records)
+    program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
+    exchange = " (if the outer keys are models, exchange .key and $item)" if "model_id: .key" in program else ""
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{remedy(python, command)}{' (if the outer keys are models, exchange .key and $item)' * ('$item' in program)}"
+        f"{remedy(python, command)}{exchange}"
     )
 
 
