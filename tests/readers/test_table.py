@@ -491,10 +491,8 @@ def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
         read_responses(tmp_path / "r.parquet")
 
 
-def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
-    (tmp_path / "r.csv").write_text("model_id,item_id,response,,\na,x,1,,\n")
-    with pytest.raises(DataError, match=r"2 columns have no name\. Delete those that are empty"):
-        read_responses(tmp_path / "r.csv")
+def test_empty_columns_of_a_spreadsheet_are_left_out(tmp_path):
+    assert read(tmp_path, "model_id,item_id,response,,\na,x,1,,\n").responses.tolist() == [[1]]
 
 
 @pytest.mark.parametrize("layout", ["model_id,item_id,response\nm,x,{}\nm,y,{}\n", "model_id,x,y\nm,{},{}\n"])
@@ -820,3 +818,67 @@ def test_metrics_over_many_items_are_told_from_items(tmp_path):
         assert read(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
     assert read(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
     assert read(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
+
+
+@pytest.mark.parametrize("name", ["label", "ground_truth", "prediction"])
+def test_right_answers_beside_models_are_none(tmp_path, name):
+    table = f"question_id,{name},a,b\n1,1,1,0\n2,0,1,1\n"
+    assert f"add: --drop-column {name}\n" in refused(tmp_path, table)
+    assert read(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3
+
+
+def test_the_highest_mark_of_each_row_is_divided_by(tmp_path):
+    table = "model,question_id,score,max_score\na,1,1,2\na,2,0,4\na,3,1,1\n"
+    program = ". + {model_id: .model, item_id: .question_id, response: ((.score | tonumber) / (.max_score | tonumber))}"
+    says = refused(tmp_path, table)
+    assert f"got 1 and 2. To divide, add: --jq '{program}'; if 'score' alone is the response, add: --column" in says
+    with pytest.warns(DataWarning, match="as item_id"):
+        assert read(tmp_path, table, columns={"response": "score"}).responses.tolist() == [[1, 0, 1]]
+    with pytest.warns(DataWarning, match="as item_id"):  # shares already
+        assert read(tmp_path, table.replace("a,3,1,", "a,3,0.5,")).n_items == 3
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, jq=program).responses.tolist() == [[0.5, 0, 1]]
+
+
+def test_a_models_own_answers_are_told_from_verdicts(tmp_path):
+    table = "model,question_id,result,label\na,1,1,1\na,2,0,0\na,3,1,0\n"
+    program = ". + {model_id: .model, item_id: .question_id, response: (.result == .label)}"
+    with pytest.warns(DataWarning) as warned:
+        assert read(tmp_path, table).responses.tolist() == [[1, 0, 1]]
+    assert any(f"what a model answered, add: jq='{program}'" in str(one.message) for one in warned)
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, jq=program).responses.tolist() == [[1, 1, 0]]
+
+
+def test_result_gives_way_to_passed(tmp_path):
+    table = "model,task_id,completion,result,passed\na,1,x,passed,1\na,2,y,timed out,0\n"
+    with pytest.warns(DataWarning, match="'passed' as response"):
+        assert read(tmp_path, table).responses.tolist() == [[1, 0]]
+
+
+def test_confidence_is_not_advised_for_the_response(tmp_path):
+    assert "--column response=..." in refused(tmp_path, "model,question_id,confidence\na,1,0.9\na,2,0.8\n")
+
+
+def test_commas_too_many_at_the_end_of_lines_are_no_columns(tmp_path):
+    assert read(tmp_path, "item_id,a,b,,\n1,1,0,,\n2,0,1,,\n").n_models == 2
+    assert "every column must have a name, got 1 without" in refused(tmp_path, "item_id,a,b,,\n1,1,0,,1\n2,0,1,,0\n")
+
+
+def test_letters_are_not_left_out(tmp_path):
+    says = refused(tmp_path, "model_id,q1,q2,total\na,A,C,1\nb,B,D,0\n")
+    assert "'q1', 'q2' hold letters. If they were answered, write 1 where the letter is right" in says
+
+
+def test_marks_of_a_tick_and_a_cross(tmp_path):
+    with pytest.warns(DataWarning, match="'✓' as right"):
+        assert read(tmp_path, "item_id,a,b\n1,✓,✗\n2,✗,✓\n").responses.tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
+    table = json.dumps({"columns": ["model", "question_id", "score"], "data": [["a", "1", 1], ["a", "2", 0]]})
+    row = ". + {model_id: .model, item_id: .question_id, response: .score}"
+    program = f".columns as $columns | .data[] | [$columns, .] | transpose | map({{(.[0]): .[1]}}) | add | {row}"
+    assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]

@@ -63,8 +63,10 @@ def is_id(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = r"(confidence|latency|latencyms|cost|costusd|tokens|seconds|duration|runtime|elapsed)$"
-    return re.search(ends, plain_name(name)) is not None
+    ends = (
+        r"(confidence|prob|probability|logprob|latency|latencyms|cost|costusd|tokens|seconds|duration|runtime|elapsed)$"
+    )
+    return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 
 def id_column(
@@ -256,6 +258,9 @@ PAIRS = (
     ("success", "fail"),
     ("solved", "unsolved"),
     ("resolved", "unresolved"),
+    ("✓", "✗"),
+    ("✔", "✘"),
+    ("✅", "❌"),
 )
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
