@@ -720,6 +720,15 @@ BY_ID = "to_entries[] | .key as $item | .value"
             ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
         ),
         (
+            [{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
+            ".[] | .model as $model | .details[] | . + {model_id: $model, item_id: .question_id, response: .correct}",
+        ),
+        (
+            {"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
+            ".run.model.name as $model | .rows | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
             {"results": {"1": True, "2": False}},
             ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
         ),
@@ -882,3 +891,8 @@ def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
     assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
     pytest.importorskip("jq", reason="needs the extra jq")
     assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
+
+
+def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
+    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
+    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says

@@ -63,9 +63,7 @@ def is_id(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = (
-        r"(confidence|prob|probability|logprob|latency|latencyms|cost|costusd|tokens|seconds|duration|runtime|elapsed)$"
-    )
+    ends = r"(confidence|prob|probability|logprob|latency|latencyms|cost|costusd|tokens|seconds|duration|time|elapsed)$"
     return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 

@@ -58,7 +58,7 @@ def _rows_of(value: Any, depth: int) -> tuple[str, Rows]:
     if not (isinstance(value, list) and value and all(isinstance(row, dict) for row in value)):
         return "", []
     some = value[:MOST_ROWS]
-    deeper = [] if _tells(some) else [rows_within(row, depth=depth)[1] for row in some]
+    deeper = [] if _tells(some) and _item_of(some[0]) else [rows_within(row, depth=depth)[1] for row in some]
     if deeper and all(map(_tells, deeper)):
         ids = [_item_of(row) for rows in deeper for row in rows]
         is_model = all(ids) and len({*ids}) < len(ids)  # the same items come again
@@ -87,14 +87,19 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
 def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -> str:
     """Put before a program the model and the item that are told beside the rows, where these do not tell them."""
     places = {at: own for at, own in _places(beside) if isinstance(own, str | int)}
-    models = [at for at in places if _is_named(at, "model_id")]
+    depths = {
+        at: at.removesuffix(".name").count(".") for at in places if _is_named(at.removesuffix(".name"), "model_id")
+    }
+    models = [at for at, depth in depths.items() if depth == min(depths.values())]  # a judge's is deeper
     ids = [jq_key(key) for key in NUMBERED if key in beside]
     item = "" if _item_of(rows[0]) else _place_of("item_id", [places]) or (ids[0] if ids and id_of == "item_id" else "")
     if item:
         before = f"{item} as $item | {before.replace('.key as $item', '.key as $model')}"
     if id_of == "model_id" and not models:
         models = ([".name"] if "name" in beside else ids)[:1]
-    return f"{models[0]} as $model | {before}" if len(models) == 1 and " as $model" not in before else before
+    if len(models) == 1 and not any(_is_named(at, "model_id") for at, _ in _places(rows[0])):
+        before = f"{models[0]} as $model | {before.replace('.key as $model', '.key as $task')}"
+    return before
 
 
 def _item_of(row: Mapping[str, Any]) -> str:
@@ -168,6 +173,8 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
     told = next((jq_key(key) for key in NUMBERED if key in records[0]), "...")
     told = "$item" if " as $item" in before else ids[0] if len(ids) == 1 else told
     item = _place_of("item_id", own) or told
+    if " as $task" in before:
+        item = f'"\\($task)/\\({item})", scenario: $task'
     names = {"model_id": _place_of("model_id", own) or name, "item_id": item}
     program = f"{{{', '.join(f'{ours}: {at}' for ours, at in names.items())}, response: {response or '...'}}}"
     # what else a row tells may tell rows of one model and item apart; not where it would be taken for a column of ours

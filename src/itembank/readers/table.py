@@ -142,13 +142,14 @@ def _check_beside(path: Path, spec: ReadingSpec) -> None:
         return
     read = {response, *beside}
     frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in read]).frame
-    own, other = (as_text(frame[name]).cast(pl.Float64, strict=False) for name in (response, *beside))
+    texts = [as_text(frame[name]).str.to_lowercase() for name in (response, *beside)]
+    own, other = (text.cast(pl.Float64, strict=False) for text in texts)
     at, at_other = jq_key(response), jq_key(beside[0])
     value = f"({at} | tonumber) / ({at_other} | tonumber)" if beside == tops else f"{at} == {at_other}"
     row = row_program([dict.fromkeys(columns, "")]).rpartition("response: ")[0]
     program, alone = how(jq=f"{row}response: ({value})}}"), how(columns={"response": response})
     if beside == tops:
-        is_share = bool((own.max() or 0.0) <= 1.0 and (own.drop_nulls() % 1.0 != 0.0).any())
+        is_share = bool((own <= 1.0).all() and (own % 1.0 != 0.0).any())
         unlike = frame.filter((other != 1.0) & own.is_not_null())
         if unlike.height and not is_share:
             raise DataError(
@@ -156,7 +157,7 @@ def _check_beside(path: Path, spec: ReadingSpec) -> None:
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
                 f"alone is the response, add: {alone}"
             )
-    elif own.n_unique() > 1 and {*own.unique()} == {*other.unique()}:
+    elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
         warn(
             f"{path}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
@@ -262,7 +263,7 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         for column in told:
             is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
             words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
-            n_rows = int(column.is_in(words).sum())
+            n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
             if n_rows:
                 warn(
                     f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "

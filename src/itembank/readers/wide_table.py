@@ -9,6 +9,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import (
+    RARER_NAMES,
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
@@ -105,6 +106,11 @@ def _ids_and_values(
     may_be_models = key != "item_id" or spec.format != "auto"
     all_models = f"\nIf all are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
     no_models = how_to_compare(table.frame) or (attempts_of(others) == others and how_to_list(table.frame.columns))
+    called = [name for name in others if plain_name(name) in (*USUAL_NAMES["response"], *RARER_NAMES["response"])]
+    if not no_models and len(called) > 1:
+        no_models = (
+            f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': '...'})}"
+        )
     if no_models and not may_be_models:
         raise DataError(
             f"{table.source}: every column but {column} must hold the responses of a model, and some are called "
@@ -290,7 +296,7 @@ def _if_long(key: str, told: Sequence[str], others: Sequence[str]) -> str:
     """Say how a table in which models, or items, come again and again is read as a long one."""
     other, word = ("item_id", "Models") if key == "model_id" else ("model_id", "Items")
     usual = [name for name in others if plain_name(name) in USUAL_NAMES[other]]
-    rest = [name for name in others if name not in told]
+    rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
     return (
         f" {word} have several rows. If a row is one response, add: {how(columns={other: first, 'response': response})}"
