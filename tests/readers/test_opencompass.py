@@ -82,6 +82,7 @@ def test_predictions_among_results_are_told_to_be_evaluated(tmp_path):
     assert "give the folder" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 @pytest.mark.parametrize(
     "told",
     [

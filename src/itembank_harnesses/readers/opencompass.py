@@ -8,7 +8,7 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.columns import USUAL_NAMES, plain_name
-from itembank.readers.json_files import Record, each_record, mapping
+from itembank.readers.json_files import Record, each_record, first_record, mapping
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows, content_digest
 from itembank_harnesses.readers.logged import LoggedAnswer, LogKind, harness_rows
@@ -48,9 +48,8 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
 
 
 def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
-    path = file.path
-    record, *others = islice(each_record(path), 2)
-    if others:
+    path, record = file.path, first_record(file.path)
+    if [*islice(each_record(path), 1, 2)]:
         raise DataError(f"{path}: the result of OpenCompass must be one object, got a list of several.")
     if _is_prediction(record):
         if path.absolute().parent.parent.name == "results":
