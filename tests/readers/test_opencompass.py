@@ -80,3 +80,18 @@ def test_predictions_among_results_are_told_to_be_evaluated(tmp_path):
     with pytest.raises(DataError, match=r"though it lies in results/.*Evaluate them \(--mode eval") as error:
         read_responses(tmp_path / "results" / "m" / "gsm8k.json")
     assert "give the folder" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"model": "a", "details": [{"prompt": "x", "correct": True}]},
+        {"accuracy": 100.0, "details": [{"question_id": "x", "correct": True}]},
+        [{"details": [{"prompt": "x", "correct": True}]}] * 2,
+    ],
+)
+def test_details_of_others_are_not_read(tmp_path, told):
+    (tmp_path / "r.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match=r"--jq|jq=|must be one object, got a list of several"):
+        read_responses(tmp_path / "r.json")

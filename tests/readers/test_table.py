@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
+from itembank.readers.jq_programs import row_program
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -490,10 +491,8 @@ def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
         read_responses(tmp_path / "r.parquet")
 
 
-def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
-    (tmp_path / "r.csv").write_text("model_id,item_id,response,,\na,x,1,,\n")
-    with pytest.raises(DataError, match=r"2 columns have no name\. Delete those that are empty"):
-        read_responses(tmp_path / "r.csv")
+def test_empty_columns_of_a_spreadsheet_are_left_out(tmp_path):
+    assert read(tmp_path, "model_id,item_id,response,,\na,x,1,,\n").responses.tolist() == [[1]]
 
 
 @pytest.mark.parametrize("layout", ["model_id,item_id,response\nm,x,{}\nm,y,{}\n", "model_id,x,y\nm,{},{}\n"])
@@ -661,6 +660,10 @@ def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_pa
     )
 
 
+ROWS = [{"id": one, "correct": one == 1} for one in (1, 2)]
+BY_ID = "to_entries[] | .key as $item | .value"
+
+
 @pytest.mark.parametrize(
     ("told", "program"),
     [
@@ -676,12 +679,71 @@ def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_pa
             [{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
             ".[] | . + {model_id: .model, item_id: .id, response: .correct}",
         ),
+        (
+            {
+                one: {"model": "a", "response": "B", "graded": {"correct": own}}
+                for one, own in (("1", True), ("2", False))
+            },
+            f"{BY_ID} | . + {{model_id: .model, item_id: $item, response: .graded.correct}}",
+        ),
+        (
+            {"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
+            f".each | {BY_ID} | . + {{model_id: $stem, item_id: $item, response: .success}}",
+        ),
+        (
+            {"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
+            f".run.model as $model | .each | {BY_ID} | .[] | . + {{model_id: $model, item_id: $item, response: .pass}}",
+        ),
+        (
+            {"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
+            ".model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
+            ".models[] | .name as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {
+                one: {"1": {"correct": one == "a", "seconds": 2}, "2": {"correct": one == "a", "seconds": 2}}
+                for one in "ab"
+            },
+            f"to_entries[] | .key as $model | .value | {BY_ID} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            [{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
+            f".[] | .question_id as $item | .answers | {BY_ID.replace('item', 'model')} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            {"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
+            ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
+        ),
+        (
+            [{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
+            ".[] | .model as $model | .details[] | . + {model_id: $model, item_id: .question_id, response: .correct}",
+        ),
+        (
+            {"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
+            ".run.model.name as $model | .rows | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"results": {"1": True, "2": False}},
+            ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
+        ),
     ],
 )
 def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, program):
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps(told), "r.json")
     pytest.importorskip("jq", reason="needs the extra jq")
-    assert sorted(read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()) == [0, 1]
+    assert {*read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()} == {0.0, 1.0}
+
+
+def test_words_for_right_and_wrong_go_before_an_answer_that_is_called_a_response():
+    assert row_program([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}]).endswith(
+        "response: .graded.correct}"
+    )
 
 
 def test_texts_are_not_compared_with_a_key_in_which_they_never_are(tmp_path):
@@ -765,3 +827,72 @@ def test_metrics_over_many_items_are_told_from_items(tmp_path):
         assert read(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
     assert read(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
     assert read(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
+
+
+@pytest.mark.parametrize("name", ["label", "ground_truth", "prediction"])
+def test_right_answers_beside_models_are_none(tmp_path, name):
+    table = f"question_id,{name},a,b\n1,1,1,0\n2,0,1,1\n"
+    assert f"add: --drop-column {name}\n" in refused(tmp_path, table)
+    assert read(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3
+
+
+def test_the_highest_mark_of_each_row_is_divided_by(tmp_path):
+    table = "model,question_id,score,max_score\na,1,1,2\na,2,0,4\na,3,1,1\n"
+    program = ". + {model_id: .model, item_id: .question_id, response: ((.score | tonumber) / (.max_score | tonumber))}"
+    says = refused(tmp_path, table)
+    assert f"got 1 and 2. To divide, add: --jq '{program}'; if 'score' alone is the response, add: --column" in says
+    with pytest.warns(DataWarning, match="as item_id"):
+        assert read(tmp_path, table, columns={"response": "score"}).responses.tolist() == [[1, 0, 1]]
+    with pytest.warns(DataWarning, match="as item_id"):  # shares already
+        assert read(tmp_path, table.replace("a,3,1,", "a,3,0.5,")).n_items == 3
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, jq=program).responses.tolist() == [[0.5, 0, 1]]
+
+
+def test_a_models_own_answers_are_told_from_verdicts(tmp_path):
+    table = "model,question_id,result,label\na,1,1,1\na,2,0,0\na,3,1,0\n"
+    program = ". + {model_id: .model, item_id: .question_id, response: (.result == .label)}"
+    with pytest.warns(DataWarning) as warned:
+        assert read(tmp_path, table).responses.tolist() == [[1, 0, 1]]
+    assert any(f"what a model answered, add: jq='{program}'" in str(one.message) for one in warned)
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, jq=program).responses.tolist() == [[1, 1, 0]]
+
+
+def test_result_gives_way_to_passed(tmp_path):
+    table = "model,task_id,completion,result,passed\na,1,x,passed,1\na,2,y,timed out,0\n"
+    with pytest.warns(DataWarning, match="'passed' as response"):
+        assert read(tmp_path, table).responses.tolist() == [[1, 0]]
+
+
+def test_confidence_is_not_advised_for_the_response(tmp_path):
+    assert "--column response=..." in refused(tmp_path, "model,question_id,confidence\na,1,0.9\na,2,0.8\n")
+
+
+def test_commas_too_many_at_the_end_of_lines_are_no_columns(tmp_path):
+    assert read(tmp_path, "item_id,a,b,,\n1,1,0,,\n2,0,1,,\n").n_models == 2
+    assert "every column must have a name, got 1 without" in refused(tmp_path, "item_id,a,b,,\n1,1,0,,1\n2,0,1,,0\n")
+
+
+def test_letters_are_not_left_out(tmp_path):
+    says = refused(tmp_path, "model_id,q1,q2,total\na,A,C,1\nb,B,D,0\n")
+    assert "'q1', 'q2' hold letters. If they were answered, write 1 where the letter is right" in says
+
+
+def test_marks_of_a_tick_and_a_cross(tmp_path):
+    with pytest.warns(DataWarning, match="'✓' as right"):
+        assert read(tmp_path, "item_id,a,b\n1,✓,✗\n2,✗,✓\n").responses.tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
+    table = json.dumps({"columns": ["model", "question_id", "score"], "data": [["a", "1", 1], ["a", "2", 0]]})
+    row = ". + {model_id: .model, item_id: .question_id, response: .score}"
+    program = f".columns as $columns | .data[] | [$columns, .] | transpose | map({{(.[0]): .[1]}}) | add | {row}"
+    assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
+
+
+def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
+    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
+    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says

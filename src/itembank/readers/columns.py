@@ -38,10 +38,15 @@ USUAL_NAMES = {
         *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
         *("sampleid", "docid", "instanceid"),
     ),
-    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
+    "response": ("response", "correct", "iscorrect", "score", "passed"),
 }
 """What tables of others call our columns, without case, blanks and underscores."""
-RARER_NAMES = {"item_id": ("taskid",), "response": ("resolved", "solved", "pass")}
+RARER_NAMES = {
+    "item_id": ("taskid",),
+    "response": (
+        *("result", "outcome", "value", "resp", "resolved", "solved", "pass", "success", "reward", "exactmatch"),
+    ),
+}
 """The same, where no column has one of those names: beside them these mean something else."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
@@ -58,8 +63,8 @@ def is_id(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = r"(confidence|latency|latencyms|cost|costusd|tokens|seconds|duration|runtime|elapsed)$"
-    return re.search(ends, plain_name(name)) is not None
+    ends = r"(confidence|prob|probability|logprob|latency|latencyms|cost|costusd|tokens|seconds|duration|time|elapsed)$"
+    return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 
 def id_column(
@@ -251,6 +256,9 @@ PAIRS = (
     ("success", "fail"),
     ("solved", "unsolved"),
     ("resolved", "unresolved"),
+    ("✓", "✗"),
+    ("✔", "✘"),
+    ("✅", "❌"),
 )
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 

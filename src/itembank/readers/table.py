@@ -15,6 +15,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.readers.chosen_rows import (
+    UNNAMED,
     chosen_rows,
     chosen_where,
     is_row_number,
@@ -27,10 +28,11 @@ from itembank.readers.columns import (
     USUAL_NAMES,
     as_text,
     is_id,
+    is_measure,
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import row_program, rows_within
+from itembank.readers.jq_programs import jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -41,6 +43,7 @@ from itembank.readers.long_table import (
     rows_of_long,
     text_columns,
     types_of_columns,
+    verdict_column,
     wanted_columns,
     warn_of_dollars,
 )
@@ -48,7 +51,7 @@ from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, ho
 from itembank.readers.rows import OtherColumns, ResponseRows, joined_source, rename_model
 from itembank.readers.table_files import Type, first_rows, no_header, parquet_columns, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
-from itembank.readers.wide_table import ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
+from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending
 
@@ -95,6 +98,7 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
         return types_of_columns(known, usual) if layout_of(known, usual) == "long" else {}
 
     table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
+    _check_beside(path, spec)
     known = with_joined_names(table.frame.columns, spec)
     one = of_one_model(path, known, spec)
     usual = with_usual_names(known, one)
@@ -109,6 +113,56 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
         _check_is_of_one(path, usual)
     rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
     return replace(rows, columns=tuple(seen), file=path)
+
+
+HIGHEST = (
+    *("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof"),
+    *("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints"),
+)
+"""What others call the highest mark of a row, without case, blanks and underscores."""
+VAGUE = ("response", "result", "outcome", "value", "resp")
+"""The same of a response, or of what a model answered."""
+
+
+def _check_beside(path: Path, spec: ReadingSpec) -> None:
+    """Look at what is beside a response that nobody chose: the highest mark of each row, or the right answers.
+
+    `DataError` where whole responses are of another number than 1; a `DataWarning` where a vague name may be that of a
+    model's own answers, which the right answers have the values of.
+    """
+    kind = file_kind(path)
+    columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
+    usual = with_usual_names(columns, of_one_model(path, columns, spec))
+    response = usual.column("response")
+    tops, keys = ([name for name in columns if is_called(name, others)] for others in (HIGHEST, RIGHT_ANSWERS))
+    is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
+    beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
+    is_chosen = "response" in spec.columns or spec.response_column != "response"
+    if not beside or is_chosen or response not in columns or layout_of(columns, usual) != "long":
+        return
+    read = {response, *beside}
+    frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in read]).frame
+    texts = [as_text(frame[name]).str.to_lowercase() for name in (response, *beside)]
+    own, other = (text.cast(pl.Float64, strict=False) for text in texts)
+    at, at_other = jq_key(response), jq_key(beside[0])
+    value = f"({at} | tonumber) / ({at_other} | tonumber)" if beside == tops else f"{at} == {at_other}"
+    row = row_program([dict.fromkeys(columns, "")]).rpartition("response: ")[0]
+    program, alone = how(jq=f"{row}response: ({value})}}"), how(columns={"response": response})
+    if beside == tops:
+        is_share = bool((own <= 1.0).all() and (own % 1.0 != 0.0).any())
+        unlike = frame.filter((other != 1.0) & own.is_not_null())
+        if unlike.height and not is_share:
+            raise DataError(
+                f"{path}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
+                f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
+                f"alone is the response, add: {alone}"
+            )
+    elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
+        warn(
+            f"{path}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
+            f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
+            DataWarning,
+        )
 
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
@@ -209,7 +263,7 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         for column in told:
             is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
             words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
-            n_rows = int(column.is_in(words).sum())
+            n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
             if n_rows:
                 warn(
                     f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
@@ -330,6 +384,7 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
     about = (*STATUS_COLUMNS, *ERROR_COLUMNS, *ANSWERS, *LONG_COLUMNS)
     rest = [name for name in columns if name not in taken and name not in LONG_COLUMNS and not is_called(name, about)]
+    rest = [name for name in rest if not is_measure(name)]
     ids = [*filter(is_id, rest)] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = ", ".join(f"{name!r} is {ours}" for ours, name in known.items() if name)
@@ -372,6 +427,10 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
             numbers_found = table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
             if np.array_equal(numbers_found, rows) or np.array_equal(numbers_found, rows + 1):
                 numbering.append(name)
+    kept = [name for name in nameless if name in table.frame.columns and name not in numbering]
+    if unnamed := [*filter(UNNAMED.fullmatch, kept)]:
+        advice = "Delete those that are empty, name the others."
+        raise DataError(f"{table.source}: every column must have a name, got {len(unnamed)} without. {advice}")
     if not numbering:
         return table
     warn(f"{table.source}: left out the column {shown(numbering)}, which numbers the rows.", DataWarning)
@@ -525,20 +584,19 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
     each = ".[] | " if isinstance(next(block[0] for block in read_values(path) if block), list) else ""
-    program, inside = row_program(records, each), [rows_within(one) for one in records]
-    before, rows = inside[0]
-    if rows and all(one == before for one, _ in inside) and (len(records) == 1 or "response: ..." in program):
-        program = row_program(rows, each + before)
+    before, rows = rows_below(records)
+    program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
+    exchange = " (if the outer keys are models, exchange .key and $item)" if "model_id: .key" in program else ""
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{remedy(python, command)}{' (if the outer keys are models, exchange .key and $item)' * ('$item' in program)}"
+        f"{remedy(python, command)}{exchange}"
     )
 
 
 def _has_objects(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict | list))
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:

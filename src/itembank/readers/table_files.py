@@ -177,12 +177,8 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
         raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
     separator = _separator(names)
     header = _without_blanks(names[separator])
-    _check_first_line(path, header)
+    _check_first_line(path, names[separator])
     repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated == [""]:
-        raise DataError(
-            f"{path}: {header.count('')} columns have no name. Delete those that are empty, name the others."
-        )
     if repeated:
         raise DataError(
             f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}."
@@ -234,9 +230,10 @@ def _separator(names: Mapping[str, Sequence[str]]) -> str:
 
 
 def _without_blanks(names: Sequence[str]) -> list[str]:
-    """Take blanks off the ends of names of columns, but where two names would be one."""
+    """Take blanks off the ends of names of columns, but where two names would be one; number those without a name."""
     n_alike = Counter(name.strip() for name in names)
-    return [name.strip() if n_alike[name.strip()] == 1 else name for name in names]
+    stripped = [name.strip() if n_alike[name.strip()] == 1 or not name.strip() else name for name in names]
+    return [name or f"Unnamed: {place}" * (n_alike[""] > 1) for place, name in enumerate(stripped)]
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:

@@ -9,6 +9,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import (
+    RARER_NAMES,
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
@@ -105,6 +106,11 @@ def _ids_and_values(
     may_be_models = key != "item_id" or spec.format != "auto"
     all_models = f"\nIf all are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
     no_models = how_to_compare(table.frame) or (attempts_of(others) == others and how_to_list(table.frame.columns))
+    called = [name for name in others if plain_name(name) in (*USUAL_NAMES["response"], *RARER_NAMES["response"])]
+    if not no_models and len(called) > 1:
+        no_models = (
+            f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': '...'})}"
+        )
     if no_models and not may_be_models:
         raise DataError(
             f"{table.source}: every column but {column} must hold the responses of a model, and some are called "
@@ -116,10 +122,12 @@ def _ids_and_values(
     shares = [others[place] for place in np.flatnonzero(is_neither.any(axis=0)).tolist()]
     if responses.bad:
         problems.append(_not_responses(table, spec, key, about, responses))
-    elif not may_be_models and 0 < len(measures := [*filter(is_measure, shares)]) < len(others):
+    elif not may_be_models and 0 < len(no_answers := [*filter(is_measure, shares), *_called_answers(others)]) < len(
+        others
+    ):
         problems.append(
-            f"every column but {column} must hold the responses of a model, and some are called as measures of "
-            f"answers: {shown(measures)}.{_how_to_leave_out(measures)}{all_models}"
+            f"every column but {column} must hold the responses of a model, and some are called as answers, or as "
+            f"measures of answers: {shown(no_answers)}.{_how_to_leave_out(no_answers)}{all_models}"
         )
     elif unlike := _on_other_scales(responses.values / spec.max_response, others):
         scale = range_advice(responses.values[known], has_marks=True)
@@ -147,6 +155,10 @@ def _ids_and_values(
     if problems or found_ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return *found_ids, others, responses
+
+
+def _called_answers(names: Sequence[str]) -> list[str]:
+    return [name for name in names if is_called(name, ANSWERS)]
 
 
 def _warn_of_no_responses(
@@ -201,10 +213,15 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
     texts = {name: as_text(table.frame[name].head(1000)).drop_nulls() for name in responses.bad}
     known = {name: [response_of(word) is not None for word in text] for name, text in texts.items()}
     verdicts = [name for name, own in known.items() if 2 * sum(own) > len(own)]
+    letters = [name for name in told if texts[name].str.contains(OPTION).all()]
     ids, scenario = table.frame[column].drop_nulls(), ""
     names_model = key == "item_id" and any(plain_name(name) in USUAL_NAMES["model_id"] for name in others)
     if 2 * ids.n_unique() <= ids.len() or (names_model and ids.is_duplicated().any()):
         advice = _if_long(key, told, others)
+    elif key == "model_id" and 2 * len(letters) > len(others):
+        advice = (
+            f" {shown(letters)} hold letters. If they were answered, write 1 where the letter is right and 0 elsewhere."
+        )
     elif verdicts and (rest := [name for name in others if name not in verdicts]):
         advice = f" {shown(verdicts)} say in words what is right.{_how_to_leave_out(rest)}"
     else:
@@ -220,6 +237,7 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
 
 
 FEW_ROWS = 3
+OPTION = r"^\s*[A-Za-z]\s*$"
 
 
 def _on_other_scales(values: FloatArray, names: Sequence[str] | pl.Series) -> dict[str, float]:
@@ -278,7 +296,7 @@ def _if_long(key: str, told: Sequence[str], others: Sequence[str]) -> str:
     """Say how a table in which models, or items, come again and again is read as a long one."""
     other, word = ("item_id", "Models") if key == "model_id" else ("model_id", "Items")
     usual = [name for name in others if plain_name(name) in USUAL_NAMES[other]]
-    rest = [name for name in others if name not in told]
+    rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
     return (
         f" {word} have several rows. If a row is one response, add: {how(columns={other: first, 'response': response})}"

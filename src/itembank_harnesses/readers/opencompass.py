@@ -1,12 +1,14 @@
 """Output of OpenCompass: ``results/<model>/<dataset>.json``, whose details hold one entry an item."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record, mapping
+from itembank.readers.columns import USUAL_NAMES, plain_name
+from itembank.readers.json_files import Record, each_record, first_record, mapping
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows, content_digest
 from itembank_harnesses.readers.logged import LoggedAnswer, LogKind, harness_rows
@@ -25,8 +27,13 @@ TEXTS = frozenset(
 
 
 def is_opencompass(record: Record) -> bool:
-    """Whether an object is the result of a dataset, with details."""
-    return _is_numbered(record.get("details")) or _is_prediction(record)
+    """Whether an object is the result of a dataset, with details, which names neither its model nor its items."""
+    details = record.get("details")
+    first = details[0] if isinstance(details, list) and _is_numbered(details) else {}
+    names = [("model_id", key) for key in record] + [("item_id", key) for key in first if key not in TEXTS]
+    if any(plain_name(key) in USUAL_NAMES[ours] for ours, key in names):
+        return False
+    return _is_numbered(details) or _is_prediction(record)
 
 
 def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
@@ -42,6 +49,8 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
 
 def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
     path, record = file.path, first_record(file.path)
+    if [*islice(each_record(path), 1, 2)]:
+        raise DataError(f"{path}: the result of OpenCompass must be one object, got a list of several.")
     if _is_prediction(record):
         if path.absolute().parent.parent.name == "results":
             raise DataError(
