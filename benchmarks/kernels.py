@@ -37,12 +37,7 @@ Results = Iterator[tuple[str, Any]]
 """Name and value: an array of numbers, or ids of items in the order in which they stand in the bank."""
 
 N_ITEMS = 100
-ON_OPENLLM = (
-    "v-optimal",
-    "anchor-correctness",
-    "anchor-irt",
-    "auto",
-)
+ON_OPENLLM = ("v-optimal", "anchor-correctness", "anchor-irt", "auto")
 METHODS = ("weighted", "p-irt", "gp-irt", "factor", "ridge", "stacked", "auto")
 
 

@@ -72,10 +72,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/peers"))
     parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for one on each core")
     arguments = parser.parse_args()
-    lines = [
-        "| data | split | items | method | error | Kendall's tau | coverage | half-width |",
-        f"|{'---|' * 8}",
-    ]
+    lines = ["| data | split | items | method | error | Kendall's tau | coverage | half-width |", f"|{'---|' * 8}"]
     for name, splits in SPLITS.items():
         spec, files = panel_study(name), [Path(__file__), METHODS]
         responses = load_data(spec.data)

@@ -13,10 +13,7 @@ from itembank_studies.run import run_prediction
 from itembank_studies.study_files import load_prediction
 
 BASELINES = ("task-mean-eb, random", "ridge, random", "2pl, random")
-MODELS = {
-    "alpacaeval2": ("nested", "nested-binary", "binary"),
-    "livecodebench": ("nested", "variational", "agreeing"),
-}
+MODELS = {"alpacaeval2": ("nested", "nested-binary", "binary"), "livecodebench": ("nested", "variational", "agreeing")}
 """Item models of each study, each asked by random items and adaptively."""
 
 

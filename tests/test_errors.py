@@ -34,8 +34,7 @@ def test_a_decorator_between_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("names", "text"),
-    [([], ""), (["a", 3], "'a', '3'"), (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more")],
+    ("names", "text"), [([], ""), (["a", 3], "'a', '3'"), (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more")]
 )
 def test_only_the_first_names_are_shown(names, text):
     assert shown(names) == text

@@ -18,18 +18,7 @@ from tests.readers.logs import answers, write_run
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = REPOSITORY / "src" / "itembank"
 MODULE = re.compile(r"itembank\.(?P<part>\w*)[\w.]*(:\w+)?")
-HEAVY = (
-    "numpy",
-    "scipy",
-    "polars",
-    "safetensors",
-    "rich",
-    "pandas",
-    "pyarrow",
-    "vl_convert",
-    "jinja2",
-    "vl_convert",
-)
+HEAVY = ("numpy", "scipy", "polars", "safetensors", "rich", "pandas", "pyarrow", "vl_convert", "jinja2", "vl_convert")
 
 IMPORT = "import itembank"
 HELP = """
@@ -99,11 +88,7 @@ def test_the_front_door_is_narrow():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("no_such_name", "itembank has no 'no_such_name'.$"),
-        ("estimat", "Did you mean 'estimate'"),
-    ],
+    ("name", "message"), [("no_such_name", "itembank has no 'no_such_name'.$"), ("estimat", "Did you mean 'estimate'")]
 )
 def test_a_name_that_is_not_here_says_which_was_meant(name, message):
     with pytest.raises(AttributeError, match=message):

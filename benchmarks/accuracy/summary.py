@@ -73,10 +73,7 @@ def _error(row: dict[str, Any]) -> str:
 
 
 def _table(
-    summary: pl.DataFrame,
-    columns: list[tuple[str, str]],
-    cell: Callable[[dict[str, Any]], str],
-    sizes: tuple[int, ...],
+    summary: pl.DataFrame, columns: list[tuple[str, str]], cell: Callable[[dict[str, Any]], str], sizes: tuple[int, ...]
 ) -> str:
     several = len(sizes) > 1
     heads = ["benchmark", "new models", *(["n"] if several else []), *(_head(*column) for column in columns)]

@@ -56,9 +56,7 @@ CASES = {
     "openllm1_core": Case("openllm1_core", "first_seen_in_scrape"),
     "swebench_verified": Case("swebench_verified", "submission_date"),
     "alpacaeval2": Case(
-        "alpacaeval2",
-        "date_added_to_repo",
-        {"drop_models": {"column": "adversarial_or_degenerate", "value": True}},
+        "alpacaeval2", "date_added_to_repo", {"drop_models": {"column": "adversarial_or_degenerate", "value": True}}
     ),
     "bfcl_v1": Case("bfcl_v1"),
     "mmlu_pro": Case(

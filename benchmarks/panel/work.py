@@ -62,12 +62,7 @@ def estimates_of(
     )
 
 
-def _of(
-    method: tuple[str, str],
-    prepared: PreparedFold,
-    n_items: int,
-    found: Sequence[ScoreEstimates],
-) -> pl.DataFrame:
+def _of(method: tuple[str, str], prepared: PreparedFold, n_items: int, found: Sequence[ScoreEstimates]) -> pl.DataFrame:
     """Return the overall scores of all tested models, estimated together or one by one."""
     typicality = joined([one.typicality for one in found])
     numbers = {

@@ -29,11 +29,7 @@ NAMES = {
     "obsscaling_base": "ObsScaling, 47 families",
 }
 """What tables call the sources."""
-TASK_LAWS = {
-    "sigmoid of each task": "sigmoid",
-    "trends": "trend",
-    "line through three": "last-line",
-}
+TASK_LAWS = {"sigmoid of each task": "sigmoid", "trends": "trend", "line through three": "last-line"}
 """Laws that are fitted to tasks as scenarios, by what the table calls them."""
 SHOWN = ("item response", *TASK_LAWS, "largest smaller model")
 FEWEST_SIZES = 3

@@ -99,11 +99,7 @@ def simulated(noise: float, bend: tuple[float, float], rng: np.random.Generator)
     kinds = ("alike", "different")
     names = [f"{kinds[number % 2]} {number // 2 + 1}" for number in range(N_BENCHMARKS) for _ in range(N_ITEMS)]
     models = pl.DataFrame(
-        {
-            "model_id": ids,
-            "recipe": [one.split("/")[0] for one in ids],
-            "flops": np.tile(np.exp(flops), N_RECIPES),
-        }
+        {"model_id": ids, "recipe": [one.split("/")[0] for one in ids], "flops": np.tile(np.exp(flops), N_RECIPES)}
     )
     made = {"model_ids": ids, "scenarios": names}
     right = (rng.random(p.shape) < p).astype(np.float64)

@@ -37,11 +37,7 @@ def run_split(
     ids = [one.responses.model_ids[row] for row in tested.tolist()]
     k = np.unique(np.geomspace(1, min(LARGEST_K, _most_samples(one)), N_K).astype(int))
     spec = PassAtKSpec(
-        k=tuple(k.tolist()),
-        methods=methods,
-        budget=one.budget,
-        minimum_pass_rate=MINIMUM_PASS_RATE,
-        interval=interval,
+        k=tuple(k.tolist()), methods=methods, budget=one.budget, minimum_pass_rate=MINIMUM_PASS_RATE, interval=interval
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)

@@ -80,9 +80,7 @@ def open_page(chromium, written):
 
     def open_it(name: str, *, width: int = 1200, dark: bool = False) -> Watched:
         context = chromium.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-            accept_downloads=True,
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
         contexts.append(context)
         return Watched(context.new_page(), written(name))

@@ -43,8 +43,7 @@ def test_fractions_are_made_binary_and_thresholds_kept():
     truth = simulate(60, 50, seed=2)
     fractions = np.clip(truth.data.responses * 0.7 + 0.1, 0.0, 1.0)
     matrix = ResponseMatrix.create(
-        np.column_stack([fractions[:, :30], truth.data.responses[:, 30:]]),
-        scenarios=["graded"] * 30 + ["binary"] * 20,
+        np.column_stack([fractions[:, :30], truth.data.responses[:, 30:]]), scenarios=["graded"] * 30 + ["binary"] * 20
     )
     with pytest.warns(DataWarning, match=r"'graded' lie between 0 and 1, .* right from 0.8 on.* n_trials"):
         found = fit_item_model(matrix)

@@ -38,9 +38,7 @@ def test_variance_of_each_logit_is_that_of_the_moved_ability():
     after = _standardised(loadings, intercept, item_covariance, abilities, ability_covariance)
     from_ability = np.einsum("id,lde,ie->li", loadings, ability_covariance, loadings)
     np.testing.assert_allclose(
-        np.einsum("id,lde,ie->li", after.loadings, after.ability_covariance, after.loadings),
-        from_ability,
-        rtol=1e-10,
+        np.einsum("id,lde,ie->li", after.loadings, after.ability_covariance, after.loadings), from_ability, rtol=1e-10
     )
     design = np.column_stack([abilities, np.ones(len(abilities))])
     moved = np.column_stack([after.abilities, np.ones(len(abilities))])
@@ -83,12 +81,7 @@ def test_result_does_not_depend_on_the_scale_and_axes_of_the_input():
 
 def test_a_dimension_that_nobody_uses_keeps_its_prior_variance():
     loadings, intercept, item_covariance, abilities, ability_covariance = _problem(6)
-    loadings[:, 2], abilities[:, 2], ability_covariance[:, 2, :], ability_covariance[:, :, 2] = (
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-    )
+    loadings[:, 2], abilities[:, 2], ability_covariance[:, 2, :], ability_covariance[:, :, 2] = (0.0, 0.0, 0.0, 0.0)
     ability_covariance[:, 2, 2] = 1.0
     after = _standardised(loadings, intercept, item_covariance, abilities, ability_covariance)
     np.testing.assert_allclose(after.loadings[:, 2], 0.0, atol=1e-12)

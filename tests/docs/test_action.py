@@ -13,12 +13,7 @@ ACTION = (REPOSITORY / "action.yml").read_text(encoding="utf-8")
 WORKFLOW = (REPOSITORY / "examples" / "github-gate.yml").read_text(encoding="utf-8")
 INSTALL, GATE = (re.sub("(?m)^ {8}", "", one) for one in re.findall(r"(?m)^      run: \|\n((?:        .*\n)+)", ACTION))
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
-HOSTILE = (
-    "*' \"; touch pwned; `touch pwned` $(touch pwned)",
-    "--margin=0.9",
-    "-h",
-    "a\n::error::b\nverdict=pass",
-)
+HOSTILE = ("*' \"; touch pwned; `touch pwned` $(touch pwned)", "--margin=0.9", "-h", "a\n::error::b\nverdict=pass")
 
 
 @pytest.fixture

@@ -307,8 +307,7 @@ def test_another_prompt_is_compared_where_that_is_the_question() -> None:
 
 
 @pytest.mark.parametrize(
-    "choices",
-    [{"margin": 0.0}, {"margin": 2}, {"miss": 0.6}, {"tolerance": 0.05}, {"growth": 1.0}, {"first_look": 1}],
+    "choices", [{"margin": 0.0}, {"margin": 2}, {"miss": 0.6}, {"tolerance": 0.05}, {"growth": 1.0}, {"first_look": 1}]
 )
 def test_choices_that_mean_nothing_are_refused(choices: dict[str, float]) -> None:
     """With the name of the choice."""

@@ -128,11 +128,7 @@ def test_what_cannot_be_linked_is_refused(bank):
     for column, value, words in (
         ("scenario", pl.lit("elsewhere"), "an item must belong to one scenario, and 40 belong to another"),
         ("scenario", pl.lit("all"), "new items must name their scenario: one of the bank's"),
-        (
-            "item_id",
-            pl.col("item_id").str.to_uppercase(),
-            "40 of 52 are the bank's but for case.* Did you mean",
-        ),
+        ("item_id", pl.col("item_id").str.to_uppercase(), "40 of 52 are the bank's but for case.* Did you mean"),
     ):
         with pytest.raises(DataError, match=words):
             link_items(bank, responses.with_tables(items=responses.items.with_columns(value.alias(column))))

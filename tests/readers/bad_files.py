@@ -296,9 +296,7 @@ WRONG = [
     ),
     Wrong(
         "margins of pandas, of a table with an empty cell",
-        {
-            "r.csv": "model_id,q1,q2,q3,All\na,1,0,,0.5\nb,1,1,0,0.6667\nc,0,,1,0.5\nAll,0.6667,0.5,0.5,0.5714\n",
-        },
+        {"r.csv": "model_id,q1,q2,q3,All\na,1,0,,0.5\nb,1,1,0,0.6667\nc,0,,1,0.5\nAll,0.6667,0.5,0.5,0.5714\n"},
         ("each model must have .*, got 'All'", "each item must have .*, got 'All'.*--drop-column All"),
     ),
     Wrong(

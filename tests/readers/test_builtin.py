@@ -11,12 +11,7 @@ import pytest
 from sklearn import datasets
 
 from itembank.errors import DataError, ParameterError
-from itembank.readers.builtin import (
-    IN_CHECKOUT_ONLY,
-    from_differences,
-    load_builtin,
-    read_builtin_numbers,
-)
+from itembank.readers.builtin import IN_CHECKOUT_ONLY, from_differences, load_builtin, read_builtin_numbers
 from itembank.responses.responses import ResponseMatrix
 from tests.scripts.bytelms import load
 
@@ -150,10 +145,7 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
     choices = ["no", "b", "yes", "b", "no", "a", "no"]
     packing, exact = load("bytelms_packing"), rng.normal(size=(6, 4))
-    kept = {
-        "choices": (packing.as_differences(log_likelihoods, 3, choices), "<i2"),
-        "exact": (exact, "<f4"),
-    }
+    kept = {"choices": (packing.as_differences(log_likelihoods, 3, choices), "<i2"), "exact": (exact, "<f4")}
     for part, (numbers, dtype) in kept.items():
         (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packing.packed_numbers(numbers, dtype))
     read = read_builtin_numbers("toy", "choices", "<i2", 3)

@@ -68,10 +68,7 @@ def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path, name, kind):
 
 @pytest.mark.parametrize(
     "line",
-    [
-        '{"model_id": "a", "item_id": "\\ud800", "response": 1}',
-        '{"subject_id": "a", "responses": {"\\ud800": 1}}',
-    ],
+    ['{"model_id": "a", "item_id": "\\ud800", "response": 1}', '{"subject_id": "a", "responses": {"\\ud800": 1}}'],
 )
 def test_half_a_character_is_refused_with_its_line(tmp_path, line):
     fine = line.replace("\\ud800", "fine")

@@ -32,10 +32,7 @@ def test_task_and_document_make_the_item_and_the_run_tells_of_the_model(tmp_path
     }
     assert matrix.models.select(
         "model_id", "n_items_run", "n_items_full", "is_partial", "run_date", "model_args"
-    ).rows() == [
-        ("org/a", 5, 5, False, DATE, "pretrained=org/a"),
-        ("org/b", 2, 2, False, DATE, "pretrained=org/b"),
-    ]
+    ).rows() == [("org/a", 5, 5, False, DATE, "pretrained=org/a"), ("org/b", 2, 2, False, DATE, "pretrained=org/b")]
 
 
 @pytest.mark.parametrize("given", ["folder", "files", "parent", "array"])
@@ -75,9 +72,7 @@ def test_one_metric_that_can_be_a_response_is_taken_without_a_word(tmp_path):
 
 def test_of_several_acc_or_exact_match_is_taken_with_a_warning(tmp_path):
     write_run(
-        tmp_path,
-        "org/a",
-        {"arc": [sample(0, acc_norm=0.0, acc=1.0)], "gsm8k": [sample(0, f1=0.0, exact_match=1.0)]},
+        tmp_path, "org/a", {"arc": [sample(0, acc_norm=0.0, acc=1.0)], "gsm8k": [sample(0, f1=0.0, exact_match=1.0)]}
     )
     with pytest.warns(DataWarning, match=r"'acc' of task 'arc' \(it also has 'acc_norm'\), metric 'exact_match'"):
         np.testing.assert_array_equal(read_responses(tmp_path).responses, [[1, 1]])

@@ -134,11 +134,7 @@ def choices(*pairs, target="0", **more):
 
 
 def test_arguments_and_responses_of_older_releases():
-    row = {
-        "target": 1,
-        "arguments": [["Q", " one"], ["Q", " three"]],
-        "resps": [[[-2.0, False]], [[-1.0, True]]],
-    }
+    row = {"target": 1, "arguments": [["Q", " one"], ["Q", " three"]], "resps": [[[-2.0, False]], [[-1.0, True]]]}
     found = row_options(row, " ")
     assert found.log_likelihoods == (-2.0, -1.0)
     assert found.texts == ("one", "three")

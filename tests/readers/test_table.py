@@ -502,8 +502,7 @@ def test_sums_that_miss_the_ends_by_their_last_digits_are_at_the_ends(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["model_id,x,y,all\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n", "item_id,a,b,c\nall,1,0,1\nx,1,1,0\ny,0,0,1\n"],
+    "text", ["model_id,x,y,all\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n", "item_id,a,b,c\nall,1,0,1\nx,1,1,0\ny,0,0,1\n"]
 )
 def test_a_question_called_all_that_is_no_mean_is_read(tmp_path, text):
     assert "all" in read(tmp_path, text).item_ids

@@ -80,8 +80,7 @@ def test_a_folder_with_an_index_says_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
-    [({"user": "gpt-5"}, "simulated user"), ({"purpose": "cancel"}, "content")],
+    ("other", "message"), [({"user": "gpt-5"}, "simulated user"), ({"purpose": "cancel"}, "content")]
 )
 def test_another_user_or_task_is_another_benchmark(tmp_path, other, message):
     write(tmp_path / "a.json", results(RUNS))

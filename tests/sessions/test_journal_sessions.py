@@ -266,11 +266,7 @@ def test_a_session_that_is_over_goes_on_with_a_larger_budget(journal, bank):
 
 @pytest.mark.parametrize(
     ("limits", "message"),
-    [
-        ({"n_items": 8}, "raised above 8 items, got 8"),
-        ({"costs": {"tokens": 5}}, "limited by items"),
-        ({}, "got none"),
-    ],
+    [({"n_items": 8}, "raised above 8 items, got 8"), ({"costs": {"tokens": 5}}, "limited by items"), ({}, "got none")],
 )
 def test_a_budget_that_is_not_raised_is_refused(journal, limits, message):
     before = journal.read_bytes()

@@ -90,7 +90,9 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     about = f"{100 * LEVEL:g} % interval of {bank.targets.last_in_words}: about"
     if "half_width" in published:  # as `info` has it
         whose = "whatever the model is" if is_drawn else f"if it is like the {bank.n_calibration_models:,} past ones"
-        return replace(chosen, explanation=f"{words} {about} ±{100.0 * published['half_width']:.1f} points, valid {whose}.")
+        return replace(
+            chosen, explanation=f"{words} {about} ±{100.0 * published['half_width']:.1f} points, valid {whose}."
+        )
     by_draw, tried = np.nan, None
     if bank.headline is None and not recipe.excluded:
         drawn = chosen if is_drawn else select_by_recipe(bank, replace(recipe, spec=Drawn()), chosen.seed)

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_new_responses(
-    paths: Sequence[str | Path],
-    items_of_bank: pl.DataFrame,
-    *,
-    spec: ReadingSpec | None = None,
-    match: str = "auto",
+    paths: Sequence[str | Path], items_of_bank: pl.DataFrame, *, spec: ReadingSpec | None = None, match: str = "auto"
 ) -> ResponseMatrix:
     """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
 

@@ -12,11 +12,7 @@ import polars as pl
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.files.atomic import replacing_file
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.responses.choice_scores import (
-    choice_accuracy,
-    choice_probability,
-    probability_per_character,
-)
+from itembank.responses.choice_scores import choice_accuracy, choice_probability, probability_per_character
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Compact
 

@@ -134,13 +134,7 @@ def _document(path: Path, content: bytes, *, is_array: bool, are_objects: bool) 
 
 
 def _block(
-    path: Path,
-    lines: list[bytes],
-    lines_before: int,
-    bytes_before: int,
-    *,
-    shorten: Shorten | None,
-    are_objects: bool,
+    path: Path, lines: list[bytes], lines_before: int, bytes_before: int, *, shorten: Shorten | None, are_objects: bool
 ) -> list[Any]:
     """Read some lines at once; one by one when something is wrong, to say where."""
     content = b"".join(lines)

@@ -24,13 +24,7 @@ from itembank.readers.columns import (
 )
 from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
-from itembank.readers.rows import (
-    UNCHANGING,
-    OtherColumns,
-    ResponseRows,
-    how_to_prefix,
-    rename_model,
-)
+from itembank.readers.rows import UNCHANGING, OtherColumns, ResponseRows, how_to_prefix, rename_model
 from itembank.readers.settling import row_problems, settle_rows
 from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import is_called
@@ -333,11 +327,7 @@ NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch", "err
 
 
 def rows_of_records(
-    source: str,
-    records: Sequence[Mapping[str, Any]],
-    spec: ReadingSpec,
-    *,
-    models: Sequence[Mapping[str, Any]] = (),
+    source: str, records: Sequence[Mapping[str, Any]], spec: ReadingSpec, *, models: Sequence[Mapping[str, Any]] = ()
 ) -> ResponseRows:
     """Make rows of records whose keys are columns of a long table, all the same; a value of None is missing.
 

@@ -17,12 +17,7 @@ from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import IdKind, number_of_pair, numbered
 from itembank.responses.opening import Table
-from itembank.responses.responses import (
-    DEFAULT_SCENARIO,
-    ResponseMatrix,
-    check_complete,
-    without_silent,
-)
+from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix, check_complete, without_silent
 
 
 def read_known(path: Path, key: str) -> tuple[pl.DataFrame, IdKind | None]:

@@ -29,14 +29,7 @@ from itembank.readers.matrix import (
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
-from itembank.readers.rows import (
-    ResponseRows,
-    join_rows,
-    joined_source,
-    rename_model,
-    rename_models,
-    with_highest,
-)
+from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
 from itembank.readers.settling import warn_of_shares
 from itembank.readers.sources import TABLES, no_readers, source_called
 from itembank.readers.table import named_by_files, rows_of_table, table_rows

@@ -165,12 +165,7 @@ class ReadingSpec:
 
     def __post_init__(self) -> None:
         """Check every choice."""
-        choices = {
-            "response": Response,
-            "repeats": Repeats,
-            "missing": Missing,
-            "model_id_from": ModelIdFrom,
-        }
+        choices = {"response": Response, "repeats": Repeats, "missing": Missing, "model_id_from": ModelIdFrom}
         check_format("format", self.format)
         if self.jq is not None:
             if self.format not in {"auto", "long"}:

@@ -16,13 +16,7 @@ from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.labels import names_of
 from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.responses.opening import read_parquet, read_parquet_metadata, translated
-from itembank.responses.response_files import (
-    ERRORS_KEY,
-    ITEMS_KEY,
-    MODELS_KEY,
-    SCHEMA_VERSION,
-    VERSION_KEY,
-)
+from itembank.responses.response_files import ERRORS_KEY, ITEMS_KEY, MODELS_KEY, SCHEMA_VERSION, VERSION_KEY
 from itembank.responses.responses import DEFAULT_SCENARIO
 
 

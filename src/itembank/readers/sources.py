@@ -44,9 +44,7 @@ class Source:
         return matches(path, self.files)
 
 
-OWN: Mapping[str, Source] = {
-    "py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors")),
-}
+OWN: Mapping[str, Source] = {"py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors"))}
 """Those that are read without another package."""
 TABLES = ("auto", "responses", "long", "wide-models", "wide-items")
 """Formats that are no program's: what `ReadingSpec.format` may be beside the names of sources."""

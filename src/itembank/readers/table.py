@@ -23,15 +23,7 @@ from itembank.readers.chosen_rows import (
     with_joined,
     with_joined_names,
 )
-from itembank.readers.columns import (
-    RARER_NAMES,
-    USUAL_NAMES,
-    as_text,
-    is_id,
-    is_measure,
-    numbers,
-    plain_name,
-)
+from itembank.readers.columns import RARER_NAMES, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
 from itembank.readers.jq_programs import jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (

@@ -320,12 +320,7 @@ def _head(path: Path, places: Sequence[int]) -> pl.DataFrame:
 
 
 def read_table_file(
-    path: Path,
-    *,
-    keep: Keep = list,
-    text: Sequence[str] = (),
-    infer: bool = False,
-    types: Types | None = None,
+    path: Path, *, keep: Keep = list, text: Sequence[str] = (), infer: bool = False, types: Types | None = None
 ) -> Table:
     """Read a Parquet, CSV or JSON Lines table.
 

@@ -123,10 +123,7 @@ def gate_of(folder: Path, bank: "ib.Bank", *, ignore_prompts: bool) -> "ib.GateP
 
 
 def items_to_run(
-    bank: "ib.Bank",
-    selection: "ib.Selection | None",
-    spec: "ib.SessionSpec | None",
-    plan: "ib.GatePlan | None",
+    bank: "ib.Bank", selection: "ib.Selection | None", spec: "ib.SessionSpec | None", plan: "ib.GatePlan | None"
 ) -> list[str]:
     """Return the items that are run, or may be asked."""
     if plan is not None:

@@ -61,10 +61,7 @@ def run_harbor_command(
     run_common.check_items(bank, which, choices, has_batches=adaptive)
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
-        reading = ReadingSpec(
-            errors=choices["errors"],
-            allow_mixed_prompts=ignore_prompts,
-        )
+        reading = ReadingSpec(errors=choices["errors"], allow_mixed_prompts=ignore_prompts)
         run = HarborRun.of(loaded, data_set, output, arguments, n_attempts=n_attempts, spec=reading)
         others = [item for item in loaded.responses.item_ids if item not in set(run.item_ids)]
         spec = _without(loaded, session_spec(choices), others) if adaptive else None
@@ -108,11 +105,7 @@ def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> 
 
 
 def _print_expected(
-    run: "HarborRun",
-    item_ids: Sequence[str],
-    spec: "ib.SessionSpec | None",
-    plan: "ib.GatePlan | None",
-    out: Printer,
+    run: "HarborRun", item_ids: Sequence[str], spec: "ib.SessionSpec | None", plan: "ib.GatePlan | None", out: Printer
 ) -> None:
     """Print what would be run at most, and what it would cost."""
     most = len(item_ids) if spec is None or spec.budget.n_items is None else min(spec.budget.n_items, len(item_ids))

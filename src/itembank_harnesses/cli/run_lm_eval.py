@@ -169,12 +169,7 @@ def _run_selection(
 
 
 def _run_rest(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "ib.Bank",
-    session: "Asking",
-    journal: Path,
-    **how: Any,
+    launch: Callable[[], Any], call: "HarnessCall", bank: "ib.Bank", session: "Asking", journal: Path, **how: Any
 ) -> None:
     """Run what a session or a gate asks until it is over, and write the logs; say what continues."""
     from itembank.gating.running import GateRun

@@ -16,14 +16,7 @@ from itembank.errors import ParameterError, shown
 from itembank.harnesses.id_forms import chosen_documents
 from itembank.readers.matching import AUTO
 from itembank.responses.prompts import names_in_harness
-from itembank_harnesses.lm_eval.documents import (
-    BankPrompts,
-    Documents,
-    Places,
-    Prepared,
-    check_contents,
-    tasks_of,
-)
+from itembank_harnesses.lm_eval.documents import BankPrompts, Documents, Places, Prepared, check_contents, tasks_of
 from itembank_harnesses.lm_eval.patches import (
     HarnessError,
     Original,

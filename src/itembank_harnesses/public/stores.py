@@ -156,12 +156,7 @@ SOURCES: Mapping[str, PublicSource] = {
             n_models=65,
             n_items=109_564,
             choices={
-                "columns": {
-                    "model_id": "model",
-                    "scenario": "task",
-                    "subscenario": "subtask",
-                    "response": "score",
-                },
+                "columns": {"model_id": "model", "scenario": "task", "subscenario": "subtask", "response": "score"},
                 "prefix_scenario": True,
             },
             download=HubFiles("kensho/WILD", ("data*.parquet",)),

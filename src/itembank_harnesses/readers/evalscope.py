@@ -17,11 +17,7 @@ from itembank_harnesses.readers.indented import read_indented
 from itembank_harnesses.readers.logged import LoggedAnswer, LogKind, harness_rows
 from itembank_harnesses.readers.runs import Run, SampleFile
 
-KIND = LogKind(
-    "EvalScope reviews",
-    "prompt and target",
-    source="evalscope",
-)
+KIND = LogKind("EvalScope reviews", "prompt and target", source="evalscope")
 METRIC, OLD_METRIC = "acc", "result"
 """What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
 WITH_UNDERSCORE = (

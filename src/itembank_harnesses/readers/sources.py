@@ -126,10 +126,7 @@ SOURCES: Mapping[str, Source] = {
     ),
     "mmlu-pro": Source("outputs of MMLU-Pro's models", files=("model_outputs_*.zip",)),
     "open-eval": Source(
-        "response tables of OpenEval",
-        files=("response/*.parquet",),
-        takes=("metric",),
-        is_told_by_name=False,
+        "response tables of OpenEval", files=("response/*.parquet",), takes=("metric",), is_told_by_name=False
     ),
 }
 """By the name that `ReadingSpec.format` and `--as` know them by."""

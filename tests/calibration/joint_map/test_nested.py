@@ -10,12 +10,7 @@ from scipy.special import expit
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData, Point
 from itembank.calibration.joint_map.fit import fit_joint_map
-from itembank.calibration.joint_map.nested import (
-    best_axes,
-    best_scale,
-    make_problem,
-    start_point,
-)
+from itembank.calibration.joint_map.nested import best_axes, best_scale, make_problem, start_point
 from itembank.calibration.joint_map.steps import ascend
 from itembank.errors import ParameterError
 

@@ -110,9 +110,7 @@ def test_counts_say_what_as_many_single_answers_say(rule):
     models = np.tile(np.arange(7), 4)
     of_models = make_blocks(FitData(np.vstack(answers), None, np.zeros(9)), single_precision=False)
     widened = replace(
-        posterior,
-        ability_mean=posterior.ability_mean[models],
-        abilities_spread=posterior.abilities_spread.take(models),
+        posterior, ability_mean=posterior.ability_mean[models], abilities_spread=posterior.abilities_spread.take(models)
     )
     found, repeated = item_statistics(counted, posterior, rule), item_statistics(of_models, widened, rule)
     np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from itembank.errors import DataError, ParameterError
 from itembank_scaling.compute import training_compute
-from itembank_scaling.pretraining.decision_study import (
-    OUR_METHODS,
-    SIX_METHODS,
-    decision_curves,
-    mean_over_splits,
-)
+from itembank_scaling.pretraining.decision_study import OUR_METHODS, SIX_METHODS, decision_curves, mean_over_splits
 from itembank_scaling.pretraining.law_results import decision_accuracy
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep
 from tests.scaling.simulated_suite import simulated_suite

@@ -9,11 +9,7 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
 from itembank_scaling.transfers import correlations as kernel
-from itembank_scaling.transfers.convergent import (
-    cluster_order,
-    convergent_validity,
-    correlate_abilities,
-)
+from itembank_scaling.transfers.convergent import cluster_order, convergent_validity, correlate_abilities
 from tests.scaling.two_scenarios import simulated
 
 
@@ -72,11 +68,7 @@ def test_groups_widen_the_interval():
     # ten checkpoints of each of twelve runs are the same model, and say no more than twelve models
     rng = np.random.default_rng(0)
     theta = np.repeat(rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=12), 10, axis=0)
-    given = {
-        "scenarios": ("a", "b"),
-        "model_ids": tuple(f"m{i}" for i in range(120)),
-        "level": 0.95,
-    }
+    given = {"scenarios": ("a", "b"), "model_ids": tuple(f"m{i}" for i in range(120)), "level": 0.95}
     groups = [f"run {i // 10}" for i in range(120)]
     errors = np.zeros((120, 2))
     alone = correlate_abilities(theta, errors, **given, rng=rng)

@@ -113,11 +113,7 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
         return f"sha256:{_digest(file)}"
     try:
         unpack(
-            file,
-            folder,
-            only or archive.patterns,
-            most_bytes=archive.most_bytes,
-            progress=part_of(progress, 0.8, 1.0),
+            file, folder, only or archive.patterns, most_bytes=archive.most_bytes, progress=part_of(progress, 0.8, 1.0)
         )
         with tarfile.open(file) as tar:  # git writes the commit into what is before the first file
             commit = tar.pax_headers.get("comment", "")

@@ -41,9 +41,7 @@ CASES = {
         **{"--status": "--status field-test", "--how": "--how random"},
     ),
     "bank add-models": _writing(
-        "bank one.csv",
-        **_MIXED,
-        **{"--how": "--how random", "--selection": "--selection random.json"},
+        "bank one.csv", **_MIXED, **{"--how": "--how random", "--selection": "--selection random.json"}
     ),
     "bank add-scores": _writing("named-bank models.csv --score size", **{"--score": "--score number"}),
     "bank recalibrate": _writing("bank one.csv --how random", **_MIXED, **{"--how": "--how fixed"}),

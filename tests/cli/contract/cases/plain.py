@@ -56,8 +56,7 @@ _DOWNLOAD = Case(
     nowhere=dict.fromkeys(("--model", "--file"), "tests/readers/public fetches from a server on this machine"),
     modes={
         "alpaca": Mode(
-            "alpaca-eval --from alpaca -o out/r.parquet",
-            about=("--output", "--items", "--format", "--from"),
+            "alpaca-eval --from alpaca -o out/r.parquet", about=("--output", "--items", "--format", "--from")
         ),
         "bfcl": Mode("bfcl --from bfcl -o out/r.parquet", about=("--from", "--file", "--model")),
         "swe-bench": Mode(

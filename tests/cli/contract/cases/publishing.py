@@ -16,9 +16,7 @@ CASES = {
         never=dict.fromkeys(_OPTIONS_OF_BUILD, _BUILT),
     ),
     "export ids": Case(
-        modes={
-            "printed": Mode("bank --selection selection.json", values={"--selection": "--selection random.json"}),
-        },
+        modes={"printed": Mode("bank --selection selection.json", values={"--selection": "--selection random.json"})},
         values=options("--selection selection.json --form harbor"),
     ),
     "publish-tiny": Case(

@@ -51,10 +51,7 @@ _TEST_TIME = Case(
     modes={
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
-            about=(
-                *("--model", "--k", "--method", "--spec"),
-                *("--format", "--show", "--figure"),
-            ),
+            about=(*("--model", "--k", "--method", "--spec"), *("--format", "--show", "--figure")),
         ),
         "unbiased": Mode(f"samples-gaps.parquet --method unbiased {_ASKED}", about=("--bank",)),
         "gaps": Mode(
@@ -87,10 +84,7 @@ _TRANSFER = Case(
     modes={
         "files": Mode(
             f"two.parquet --spec forced.toml {_ONE_TO_OTHER}",
-            about=(
-                *("--bank", "--k", "--target", "--method"),
-                *("--show", "--figure", "--format"),
-            ),
+            about=(*("--bank", "--k", "--target", "--method"), *("--show", "--figure", "--format")),
         ),
         "known models": Mode(
             f"two-known.parquet --show models --spec forced.toml {_ONE_TO_OTHER}", about=("--clusters",)
@@ -106,10 +100,7 @@ _TRANSFER = Case(
             about=("--spec", "--source", "--target"),
             values={"--target": "--target s1"},
         ),
-        "counts": Mode(
-            f"samples.parquet --source math --target code --spec forced.toml {_SCORES}",
-            about=("--k",),
-        ),
+        "counts": Mode(f"samples.parquet --source math --target code --spec forced.toml {_SCORES}", about=("--k",)),
         "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
         "builtin": Mode(
             f"--builtin bytelms --source copying --target reversal --spec two-folds.toml {_SCORES}",

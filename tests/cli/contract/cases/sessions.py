@@ -198,9 +198,7 @@ CASES = {
             **COMMON,
             **options("--batch 2 --jobs 2 --output out/asked.csv"),
         },
-        no_effect={
-            **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
-        },
+        no_effect={**no_chance("table", *(name for name in _REPLAYED if name in _SURE))},
         never={
             "--allow-mixed-prompts": MIXED["--allow-mixed-prompts"],
             "--jobs": "models end as they do in one process",
