@@ -110,7 +110,7 @@ def test_a_bank_that_names_its_methods_as_python_did_serves_as_before(tmp_path):
 def test_select_says_the_width_that_info_says(name):
     bank = ib.load_bank(f"bank:{name}")
     for one in bank.subsets:
-        width = f"about ±{100.0 * one.measured['half_width']:.1f} points "
+        width = f"about ±{100.0 * one.measured['half_width']:.1f} points"
         assert width in ib.select(bank, one.selection.n_items).explanation
 
 
