@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from itembank.readers.chosen_rows import is_row_number
-from itembank.readers.columns import RARER_NAMES, USUAL_NAMES, is_id, plain_name, response_of
+from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
 from itembank.responses.how_read import CONTENT
 
@@ -140,10 +140,9 @@ def _are_models(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
     return all(own) and own != [*keys] and not any(_is_named(at, "model_id") for at, _ in _places(rows[0]))
 
 
-def _is_named(place: str, ours: str, names: Mapping[str, Sequence[str]] | None = None) -> bool:
-    """Whether the last key of a path is usual for a column of ours, by these names or by all."""
-    usual = (USUAL_NAMES, RARER_NAMES) if names is None else (names,)
-    return any(plain_name(place.rpartition(".")[2]) in one.get(ours, ()) for one in usual)
+def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]] = NAMES_IN_TURN) -> bool:
+    """Whether the last key of a path is usual for a column of ours."""
+    return any(plain_name(place.rpartition(".")[2]) in names.get(ours, ()) for names in turns)
 
 
 def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
@@ -214,7 +213,7 @@ def _place_of(ours: str, places: Sequence[Mapping[str, Any]]) -> str:
     is called a response is none.
     """
     every = dict.fromkeys(at for one in places for at in one)
-    usual = [at for names in (USUAL_NAMES, RARER_NAMES) for at in every if _is_named(at, ours, names)]
+    usual = [at for names in NAMES_IN_TURN for at in every if _is_named(at, ours, [names])]
     if ours != "response":
         return next(iter(sorted(usual, key=lambda at: not is_id(at))), "")
     values = {at: [one[at] for one in places if at in one] for at in usual}

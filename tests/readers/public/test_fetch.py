@@ -145,7 +145,7 @@ def test_too_much_nothing_and_damage_are_refused(tmp_path):
 @pytest.mark.parametrize("names", [["r/" + "x" * 300], ["r/a", "r/a/b"], ["r/a/b", "r/a"]])
 def test_a_name_that_no_file_can_have_is_named(tmp_path, names):
     archive = make(tmp_path / "a.tar.gz", dict.fromkeys(names, b"1"))
-    with pytest.raises(DataError, match=r"a.tar.gz: every file must have a name .* got '(x{99,}|a/b'|a')"):
+    with pytest.raises(DataError, match=r"a.tar.gz: every file must have a name .* got '(x{50}|a/b'|a')"):
         unpack(archive, tmp_path / "out", ("*",), most_bytes=MOST)
 
 
