@@ -915,3 +915,10 @@ def test_a_model_called_realtime_is_no_measure(tmp_path):
 def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
     says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
     assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
+
+
+@pytest.mark.parametrize("data", [None, 1, [], [{"a": 1}], [["a", 1]]])
+def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
+    assert "A program of jq makes rows" in refused(
+        tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
+    )

@@ -14,7 +14,6 @@ NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
 """Keys that may name an item where nothing else does."""
 Rows = list[dict[str, Any]]
 LIST = "[] | "
-SPLIT = {"columns", "data"}
 BY_COLUMNS = ".columns as $columns | .data[] | [$columns, .] | transpose | map({(.[0]): .[1]}) | add | "
 """A table of pandas, or of Weights & Biases, and the program to its rows."""
 DEEPEST, MOST_ROWS = 4, 200
@@ -29,8 +28,9 @@ def rows_within(value: Any, id_of: str = "", depth: int = DEEPEST) -> tuple[str,
     name, beside the rows is of, is `id_of`.
     """
     inside = value if isinstance(value, dict) else {"": value}
-    if inside.keys() >= SPLIT and all(isinstance(one, list) for one in inside["data"]):
-        return BY_COLUMNS, [dict(zip(inside["columns"], one, strict=False)) for one in inside["data"]]
+    names, split = (inside[key] if isinstance(inside.get(key), list) else [] for key in ("columns", "data"))
+    if {*map(type, names)} == {str} and {*map(type, split)} == {list}:
+        return BY_COLUMNS, [dict(zip(names, one, strict=False)) for one in split]
     best = _by_ids(inside, depth)
     for key, one in inside.items() if depth and not best[1] else ():
         before, rows = _rows_of(one, depth - 1)
