@@ -728,6 +728,26 @@ BY_ID = "to_entries[] | .key as $item | .value"
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
         ),
         (
+            {"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
+            ".model as $model | .tasks[] | .name as $task | .rows[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
+            "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {task: dict.fromkeys("ab", ROWS) for task in ("law", "art")},
+            "to_entries[] | .key as $task | .value | to_entries[] | .key as $model | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
+            "to_entries[] | .key as $run | .value | .model as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
             {"results": {"1": True, "2": False}},
             ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
         ),

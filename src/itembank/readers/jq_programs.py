@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from itembank.responses.how_read import CONTENT
 NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
 """Keys that may name an item where nothing else does."""
 Rows = list[dict[str, Any]]
-LIST = "[] | "
+LIST, BY_KEY = "[] | ", "to_entries[] | .key"
 BY_COLUMNS = ".columns as $columns | .data[] | [$columns, .] | transpose | map({(.[0]): .[1]}) | add | "
 """A table of pandas, or of Weights & Biases, and the program to its rows."""
 DEEPEST, MOST_ROWS = 4, 200
@@ -80,8 +81,13 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
     if first and is_below and all(before == first and _are_alike([rows[0], own[0]]) for before, own in parts):
         is_model = " as $item" in first or _are_models(keys, [own[0] for _, own in parts])
         outer = "model" if is_model and " as $model" not in first else "item"
-        return f"to_entries[] | .key as ${outer} | .value | {first}", [row for _, own in parts for row in own]
-    return ("to_entries[] | .key as $item | .value | ", values) if are_records else ("", [])
+        if all(ids := [_item_of(row) for row in rows]) and " as $model" in first:
+            n_of_items, outer = {*Counter(ids).values()}, "run"
+            if ".key as $model" in first:  # models answer the same items, tasks have their own
+                outer = "model" if 1 in n_of_items or len(n_of_items) > 1 else "task"
+                first = first.replace(".key as $model", f".key as ${'task' if outer == 'model' else 'model'}")
+        return f"{BY_KEY} as ${outer} | .value | {first}", [row for _, own in parts for row in own]
+    return (f"{BY_KEY} as $item | .value | ", values) if are_records else ("", [])
 
 
 def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -> str:
@@ -98,7 +104,8 @@ def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -
     if id_of == "model_id" and not models:
         models = ([".name"] if "name" in beside else ids)[:1]
     if len(models) == 1 and not any(_is_named(at, "model_id") for at, _ in _places(rows[0])):
-        before = f"{models[0]} as $model | {before.replace('.key as $model', '.key as $task')}"
+        guessed = "|".join(map(re.escape, (".key", ".name", *map(jq_key, NUMBERED))))
+        before = f"{models[0]} as $model | " + re.sub(rf"({guessed}) as \$model", r"\1 as $task", before)
     return before
 
 
@@ -156,7 +163,7 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
             row = "{model_id: $stem, item_id: .key, response: .value}"
             return f"{before}{jq_key(next(iter(records[0])))} | to_entries[] | {row}"
         row = "{model_id: .key, item_id: $item, response: .value}"
-        return f"{before}to_entries[] | .key as $item | .value | to_entries[] | {row}"
+        return f"{before}{BY_KEY} as $item | .value | to_entries[] | {row}"
     places = [dict(_places(one)) for one in records]
     response = _place_of("response", places)
     own = [one for one in places if response in one] or places

@@ -24,7 +24,7 @@ from itembank.readers.chosen_rows import (
     with_joined_names,
 )
 from itembank.readers.columns import NAMES_IN_TURN, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
-from itembank.readers.jq_programs import jq_key, row_program, rows_below
+from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -577,7 +577,10 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
-    exchange = " (if the outer keys are models, exchange .key and $item)" if "model_id: .key" in program else ""
+    by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
+    exchange = "".join(
+        f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program
+    )
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
         f"{remedy(python, command)}{exchange}"
