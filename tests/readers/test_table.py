@@ -733,6 +733,11 @@ BY_ID = "to_entries[] | .key as $item | .value"
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
         ),
         (
+            {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
+            ".model as $model | .runs[] | .model.name as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
             {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
             "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',

@@ -81,7 +81,7 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
     if first and is_below and all(before == first and _are_alike([rows[0], own[0]]) for before, own in parts):
         is_model = " as $item" in first or _are_models(keys, [own[0] for _, own in parts])
         outer = "model" if is_model and " as $model" not in first else "item"
-        if all(ids := [_item_of(row) for row in rows]) and " as $model" in first:
+        if " as $model" in first and all(ids := [_item_of(row) for row in rows]):
             n_of_items, outer = {*Counter(ids).values()}, "run"
             if ".key as $model" in first:  # models answer the same items, tasks have their own
                 outer = "model" if 1 in n_of_items or len(n_of_items) > 1 else "task"
@@ -105,7 +105,7 @@ def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -
         models = ([".name"] if "name" in beside else ids)[:1]
     if len(models) == 1 and not any(_is_named(at, "model_id") for at, _ in _places(rows[0])):
         guessed = "|".join(map(re.escape, (".key", ".name", *map(jq_key, NUMBERED))))
-        before = f"{models[0]} as $model | " + re.sub(rf"({guessed}) as \$model", r"\1 as $task", before)
+        before = f"{models[0]} as $model | " + re.sub(rf"(?<=\| )({guessed}) as \$model", r"\1 as $task", before)
     return before
 
 
