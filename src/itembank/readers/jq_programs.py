@@ -82,10 +82,9 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
         is_model = " as $item" in first or _are_models(keys, [own[0] for _, own in parts])
         outer = "model" if is_model and " as $model" not in first else "item"
         if " as $model" in first and all(ids := [_item_of(row) for row in rows]):
-            n_of_items, outer = {*Counter(ids).values()}, "run"
-            if ".key as $model" in first:  # models answer the same items, tasks have their own
-                outer = "model" if 1 in n_of_items or len(n_of_items) > 1 else "task"
-                first = first.replace(".key as $model", f".key as ${'task' if outer == 'model' else 'model'}")
+            outer, n_of_items = "task" if ".key as $model" in first else "run", {*Counter(ids).values()}
+            if outer == "task" and (1 in n_of_items or len(n_of_items) > 1):  # models answer the same items
+                outer, first = "model", first.replace(".key as $model", ".key as $task")
         return f"{BY_KEY} as ${outer} | .value | {first}", [row for _, own in parts for row in own]
     return (f"{BY_KEY} as $item | .value | ", values) if are_records else ("", [])
 
@@ -93,9 +92,8 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
 def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -> str:
     """Put before a program the model and the item that are told beside the rows, where these do not tell them."""
     places = {at: own for at, own in _places(beside) if isinstance(own, str | int)}
-    depths = {
-        at: at.removesuffix(".name").count(".") for at in places if _is_named(at.removesuffix(".name"), "model_id")
-    }
+    named = {at: at.removesuffix(".name") for at in places}
+    depths = {at: name.count(".") for at, name in named.items() if _is_named(name, "model_id")}
     models = [at for at, depth in depths.items() if depth == min(depths.values())]  # a judge's is deeper
     ids = [jq_key(key) for key in NUMBERED if key in beside]
     item = "" if _item_of(rows[0]) else _place_of("item_id", [places]) or (ids[0] if ids and id_of == "item_id" else "")

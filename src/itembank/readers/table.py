@@ -407,16 +407,12 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
     """Leave out a column without a name of its own that numbers the rows, or is empty, as after a comma too many."""
     told = {spec.column(name) for name in WIDE_COLUMNS}
     nameless = [name for name in table.frame.columns if name not in told and is_row_number(name)]
-    table = replace(table, frame=table.frame.drop([name for name in nameless if table.frame[name].is_null().all()]))
+    filled = [name for name in nameless if not table.frame[name].is_null().all()]
+    table = replace(table, frame=table.frame.drop([name for name in nameless if name not in filled]))
     rows = np.arange(table.frame.height)
-    numbering = []
-    for name in nameless:
-        if name in table.frame.columns:
-            numbers_found = table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
-            if np.array_equal(numbers_found, rows) or np.array_equal(numbers_found, rows + 1):
-                numbering.append(name)
-    kept = [name for name in nameless if name in table.frame.columns and name not in numbering]
-    if unnamed := [*filter(UNNAMED.fullmatch, kept)]:
+    found = {name: table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy() for name in filled}
+    numbering = [name for name, own in found.items() if any(np.array_equal(own, rows + first) for first in (0, 1))]
+    if unnamed := [name for name in filled if name not in numbering and UNNAMED.fullmatch(name)]:
         advice = f"Name those that hold something; to leave them out, add: {how(drop_columns=tuple(unnamed))}"
         raise DataError(f"{table.source}: every column must have a name, got {len(unnamed)} without. {advice}")
     if not numbering:
