@@ -728,6 +728,31 @@ BY_ID = "to_entries[] | .key as $item | .value"
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
         ),
         (
+            {"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
+            ".model as $model | .tasks[] | .name as $task | .rows[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
+            ".model as $model | .runs[] | .model.name as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
+            "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {task: dict.fromkeys("ab", ROWS) for task in ("law", "art")},
+            "to_entries[] | .key as $task | .value | to_entries[] | .key as $model | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
+            "to_entries[] | .key as $run | .value | .model as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
             {"results": {"1": True, "2": False}},
             ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
         ),
@@ -848,6 +873,14 @@ def test_the_highest_mark_of_each_row_is_divided_by(tmp_path):
     assert read(tmp_path, table, jq=program).responses.tolist() == [[0.5, 0, 1]]
 
 
+@pytest.mark.parametrize(("name", "total"), [("n_tests", 9), ("total", 0.2), ("max_score", 1), ("max_score", 0)])
+def test_a_total_beside_right_and_wrong_is_no_highest_mark(tmp_path, name, total):
+    table = f"model,question_id,score,{name}\na,1,1,{total}\na,2,0,{total}\n"
+    with pytest.warns(DataWarning, match="as item_id"):
+        assert read(tmp_path, table).responses.tolist() == [[1, 0]]
+    assert "got 7 and 9. To divide" in refused(tmp_path, f"model,question_id,score,{name}\na,1,7,9\na,2,0,9\n")
+
+
 def test_a_models_own_answers_are_told_from_verdicts(tmp_path):
     table = "model,question_id,result,label\na,1,1,1\na,2,0,0\na,3,1,0\n"
     program = ". + {model_id: .model, item_id: .question_id, response: (.result == .label)}"
@@ -870,7 +903,9 @@ def test_confidence_is_not_advised_for_the_response(tmp_path):
 
 def test_commas_too_many_at_the_end_of_lines_are_no_columns(tmp_path):
     assert read(tmp_path, "item_id,a,b,,\n1,1,0,,\n2,0,1,,\n").n_models == 2
-    assert "every column must have a name, got 1 without" in refused(tmp_path, "item_id,a,b,,\n1,1,0,,1\n2,0,1,,0\n")
+    table = "item_id,a,b,,\n1,1,0,,1\n2,0,1,,0\n"
+    assert "got 1 without. Name those that hold something; to leave them out, add: --drop" in refused(tmp_path, table)
+    assert read(tmp_path, table, drop_columns=("Unnamed: 4",)).n_models == 2
 
 
 def test_letters_are_not_left_out(tmp_path):
@@ -892,6 +927,23 @@ def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
     assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
 
 
+def test_result_goes_before_success(tmp_path):
+    with pytest.warns(DataWarning, match="'result' as response"):
+        assert read(tmp_path, "model,task_id,result,success\na,1,1,0\na,2,0,1\n").responses.tolist() == [[1, 0]]
+
+
+def test_a_model_called_realtime_is_no_measure(tmp_path):
+    assert read(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
+    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
+
+
 def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
     says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
     assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
+
+
+@pytest.mark.parametrize("data", [None, 1, [], [{"a": 1}], [["a", 1]]])
+def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
+    assert "A program of jq makes rows" in refused(
+        tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
+    )

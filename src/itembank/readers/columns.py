@@ -41,13 +41,12 @@ USUAL_NAMES = {
     "response": ("response", "correct", "iscorrect", "score", "passed"),
 }
 """What tables of others call our columns, without case, blanks and underscores."""
-RARER_NAMES = {
-    "item_id": ("taskid",),
-    "response": (
-        *("result", "outcome", "value", "resp", "resolved", "solved", "pass", "success", "reward", "exactmatch"),
-    ),
-}
-"""The same, where no column has one of those names: beside them these mean something else."""
+NAMES_IN_TURN: tuple[Mapping[str, tuple[str, ...]], ...] = (
+    USUAL_NAMES,
+    {"item_id": ("taskid",), "response": ("result", "outcome", "value", "resp")},
+    {"response": ("resolved", "solved", "pass", "success", "reward", "exactmatch")},
+)
+"""The same, and rarer ones: beside a column of an earlier name, one of a later name means something else."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
 
@@ -63,7 +62,7 @@ def is_id(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = r"(confidence|prob|probability|logprob|latency|latencyms|cost|costusd|tokens|seconds|duration|time|elapsed)$"
+    ends = r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed)$"
     return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 

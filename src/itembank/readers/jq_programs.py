@@ -2,19 +2,19 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from itembank.readers.chosen_rows import is_row_number
-from itembank.readers.columns import RARER_NAMES, USUAL_NAMES, is_id, plain_name, response_of
+from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
 from itembank.responses.how_read import CONTENT
 
 NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
 """Keys that may name an item where nothing else does."""
 Rows = list[dict[str, Any]]
-LIST = "[] | "
-SPLIT = {"columns", "data"}
+LIST, BY_KEY = "[] | ", "to_entries[] | .key"
 BY_COLUMNS = ".columns as $columns | .data[] | [$columns, .] | transpose | map({(.[0]): .[1]}) | add | "
 """A table of pandas, or of Weights & Biases, and the program to its rows."""
 DEEPEST, MOST_ROWS = 4, 200
@@ -29,8 +29,9 @@ def rows_within(value: Any, id_of: str = "", depth: int = DEEPEST) -> tuple[str,
     name, beside the rows is of, is `id_of`.
     """
     inside = value if isinstance(value, dict) else {"": value}
-    if inside.keys() >= SPLIT and all(isinstance(one, list) for one in inside["data"]):
-        return BY_COLUMNS, [dict(zip(inside["columns"], one, strict=False)) for one in inside["data"]]
+    names, split = (inside[key] if isinstance(inside.get(key), list) else [] for key in ("columns", "data"))
+    if {*map(type, names)} == {str} and {*map(type, split)} == {list}:
+        return BY_COLUMNS, [dict(zip(names, one, strict=False)) for one in split]
     best = _by_ids(inside, depth)
     for key, one in inside.items() if depth and not best[1] else ():
         before, rows = _rows_of(one, depth - 1)
@@ -80,16 +81,19 @@ def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
     if first and is_below and all(before == first and _are_alike([rows[0], own[0]]) for before, own in parts):
         is_model = " as $item" in first or _are_models(keys, [own[0] for _, own in parts])
         outer = "model" if is_model and " as $model" not in first else "item"
-        return f"to_entries[] | .key as ${outer} | .value | {first}", [row for _, own in parts for row in own]
-    return ("to_entries[] | .key as $item | .value | ", values) if are_records else ("", [])
+        if " as $model" in first and all(ids := [_item_of(row) for row in rows]):
+            outer, n_of_items = "task" if ".key as $model" in first else "run", {*Counter(ids).values()}
+            if outer == "task" and (1 in n_of_items or len(n_of_items) > 1):  # models answer the same items
+                outer, first = "model", first.replace(".key as $model", ".key as $task")
+        return f"{BY_KEY} as ${outer} | .value | {first}", [row for _, own in parts for row in own]
+    return (f"{BY_KEY} as $item | .value | ", values) if are_records else ("", [])
 
 
 def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -> str:
     """Put before a program the model and the item that are told beside the rows, where these do not tell them."""
     places = {at: own for at, own in _places(beside) if isinstance(own, str | int)}
-    depths = {
-        at: at.removesuffix(".name").count(".") for at in places if _is_named(at.removesuffix(".name"), "model_id")
-    }
+    named = {at: at.removesuffix(".name") for at in places}
+    depths = {at: name.count(".") for at, name in named.items() if _is_named(name, "model_id")}
     models = [at for at, depth in depths.items() if depth == min(depths.values())]  # a judge's is deeper
     ids = [jq_key(key) for key in NUMBERED if key in beside]
     item = "" if _item_of(rows[0]) else _place_of("item_id", [places]) or (ids[0] if ids and id_of == "item_id" else "")
@@ -98,7 +102,8 @@ def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -
     if id_of == "model_id" and not models:
         models = ([".name"] if "name" in beside else ids)[:1]
     if len(models) == 1 and not any(_is_named(at, "model_id") for at, _ in _places(rows[0])):
-        before = f"{models[0]} as $model | {before.replace('.key as $model', '.key as $task')}"
+        guessed = "|".join(map(re.escape, (".key", ".name", *map(jq_key, NUMBERED))))
+        before = f"{models[0]} as $model | " + re.sub(rf"(?<=\| )({guessed}) as \$model", r"\1 as $task", before)
     return before
 
 
@@ -140,10 +145,9 @@ def _are_models(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
     return all(own) and own != [*keys] and not any(_is_named(at, "model_id") for at, _ in _places(rows[0]))
 
 
-def _is_named(place: str, ours: str, names: Mapping[str, Sequence[str]] | None = None) -> bool:
-    """Whether the last key of a path is usual for a column of ours, by these names or by all."""
-    usual = (USUAL_NAMES, RARER_NAMES) if names is None else (names,)
-    return any(plain_name(place.rpartition(".")[2]) in one.get(ours, ()) for one in usual)
+def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]] = NAMES_IN_TURN) -> bool:
+    """Whether the last key of a path is usual for a column of ours."""
+    return any(plain_name(place.rpartition(".")[2]) in names.get(ours, ()) for names in turns)
 
 
 def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
@@ -157,7 +161,7 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
             row = "{model_id: $stem, item_id: .key, response: .value}"
             return f"{before}{jq_key(next(iter(records[0])))} | to_entries[] | {row}"
         row = "{model_id: .key, item_id: $item, response: .value}"
-        return f"{before}to_entries[] | .key as $item | .value | to_entries[] | {row}"
+        return f"{before}{BY_KEY} as $item | .value | to_entries[] | {row}"
     places = [dict(_places(one)) for one in records]
     response = _place_of("response", places)
     own = [one for one in places if response in one] or places
@@ -214,7 +218,7 @@ def _place_of(ours: str, places: Sequence[Mapping[str, Any]]) -> str:
     is called a response is none.
     """
     every = dict.fromkeys(at for one in places for at in one)
-    usual = [at for names in (USUAL_NAMES, RARER_NAMES) for at in every if _is_named(at, ours, names)]
+    usual = [at for names in NAMES_IN_TURN for at in every if _is_named(at, ours, [names])]
     if ours != "response":
         return next(iter(sorted(usual, key=lambda at: not is_id(at))), "")
     values = {at: [one[at] for one in places if at in one] for at in usual}

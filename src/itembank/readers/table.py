@@ -23,8 +23,8 @@ from itembank.readers.chosen_rows import (
     with_joined,
     with_joined_names,
 )
-from itembank.readers.columns import RARER_NAMES, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
-from itembank.readers.jq_programs import jq_key, row_program, rows_below
+from itembank.readers.columns import NAMES_IN_TURN, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
+from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -90,10 +90,11 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
         return types_of_columns(known, usual) if layout_of(known, usual) == "long" else {}
 
     table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
-    _check_beside(path, spec)
     known = with_joined_names(table.frame.columns, spec)
     one = of_one_model(path, known, spec)
     usual = with_usual_names(known, one)
+    if layout_of(known, usual) == "long" and "response" not in spec.columns and spec.response_column == "response":
+        _check_beside(path, [name for name in seen if not spec.drops(name)], usual)
     if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
     if one is spec:
@@ -107,43 +108,38 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     return replace(rows, columns=tuple(seen), file=path)
 
 
-HIGHEST = (
-    *("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof"),
-    *("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints"),
-)
+HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof")
 """What others call the highest mark of a row, without case, blanks and underscores."""
-VAGUE = ("response", "result", "outcome", "value", "resp")
-"""The same of a response, or of what a model answered."""
+TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
+"""What may be called so, and else what a right or wrong answer took."""
+VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
+"""What others call a response, or what a model answered."""
 
 
-def _check_beside(path: Path, spec: ReadingSpec) -> None:
+def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None:
     """Look at what is beside a response that nobody chose: the highest mark of each row, or the right answers.
 
-    `DataError` where whole responses are of another number than 1; a `DataWarning` where a vague name may be that of a
+    `DataError` where responses are marks of another number than 1; a `DataWarning` where a vague name may be that of a
     model's own answers, which the right answers have the values of.
     """
-    kind = file_kind(path)
-    columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
-    usual = with_usual_names(columns, of_one_model(path, columns, spec))
-    response = usual.column("response")
-    tops, keys = ([name for name in columns if is_called(name, others)] for others in (HIGHEST, RIGHT_ANSWERS))
+    response = spec.column("response")
+    tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
-    is_chosen = "response" in spec.columns or spec.response_column != "response"
-    if not beside or is_chosen or response not in columns or layout_of(columns, usual) != "long":
+    if not beside or response not in columns:
         return
     read = {response, *beside}
-    frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in read]).frame
+    frame = first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in read]).frame
     texts = [as_text(frame[name]).str.to_lowercase() for name in (response, *beside)]
-    own, other = (text.cast(pl.Float64, strict=False) for text in texts)
+    own, other = (text.cast(pl.Float64, strict=False).fill_nan(None) for text in texts)
     at, at_other = jq_key(response), jq_key(beside[0])
     value = f"({at} | tonumber) / ({at_other} | tonumber)" if beside == tops else f"{at} == {at_other}"
     row = row_program([dict.fromkeys(columns, "")]).rpartition("response: ")[0]
     program, alone = how(jq=f"{row}response: ({value})}}"), how(columns={"response": response})
     if beside == tops:
-        is_share = bool((own <= 1.0).all() and (own % 1.0 != 0.0).any())
         unlike = frame.filter((other != 1.0) & own.is_not_null())
-        if unlike.height and not is_share:
+        are_marks = (own > 1.0).any() or (is_called(beside[0], HIGHEST) and (own % 1.0 == 0.0).all())
+        if unlike.height and are_marks and (own <= other).all():
             raise DataError(
                 f"{path}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
@@ -411,17 +407,13 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
     """Leave out a column without a name of its own that numbers the rows, or is empty, as after a comma too many."""
     told = {spec.column(name) for name in WIDE_COLUMNS}
     nameless = [name for name in table.frame.columns if name not in told and is_row_number(name)]
-    table = replace(table, frame=table.frame.drop([name for name in nameless if table.frame[name].is_null().all()]))
+    filled = [name for name in nameless if not table.frame[name].is_null().all()]
+    table = replace(table, frame=table.frame.drop([name for name in nameless if name not in filled]))
     rows = np.arange(table.frame.height)
-    numbering = []
-    for name in nameless:
-        if name in table.frame.columns:
-            numbers_found = table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
-            if np.array_equal(numbers_found, rows) or np.array_equal(numbers_found, rows + 1):
-                numbering.append(name)
-    kept = [name for name in nameless if name in table.frame.columns and name not in numbering]
-    if unnamed := [*filter(UNNAMED.fullmatch, kept)]:
-        advice = "Delete those that are empty, name the others."
+    found = {name: table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy() for name in filled}
+    numbering = [name for name, own in found.items() if any(np.array_equal(own, rows + first) for first in (0, 1))]
+    if unnamed := [name for name in filled if name not in numbering and UNNAMED.fullmatch(name)]:
+        advice = f"Name those that hold something; to leave them out, add: {how(drop_columns=tuple(unnamed))}"
         raise DataError(f"{table.source}: every column must have a name, got {len(unnamed)} without. {advice}")
     if not numbering:
         return table
@@ -546,10 +538,11 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     has["model_id"] |= spec.model_id is not None
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
     found = {ours: spec.column(ours) if spec.column(ours) in columns else "" for ours in USUAL_NAMES if has[ours]}
-    for ours, usual in USUAL_NAMES.items():
-        like = [name for name in columns if plain_name(name) in usual]
-        like = like or [name for name in columns if plain_name(name) in RARER_NAMES.get(ours, ())]
-        ids = [name for name in like if plain_name(name).endswith("id")]  # question_id goes before question
+    plain = {name: plain_name(name) for name in columns}
+    for ours in USUAL_NAMES:
+        turns = ([name for name in columns if plain[name] in names.get(ours, ())] for names in NAMES_IN_TURN)
+        like = next(filter(None, turns), [])
+        ids = [name for name in like if plain[name].endswith("id")]  # question_id goes before question
         if not has[ours] and 1 in {len(like), len(ids)}:
             found[ours] = (like if len(like) == 1 else ids)[0]
     if "model_id" not in found and {*PERSONS} <= {*columns}:
@@ -580,7 +573,10 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
-    exchange = " (if the outer keys are models, exchange .key and $item)" if "model_id: .key" in program else ""
+    by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
+    exchange = "".join(
+        f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program
+    )
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
         f"{remedy(python, command)}{exchange}"

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import (
-    RARER_NAMES,
+    NAMES_IN_TURN,
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
@@ -105,13 +105,7 @@ def _ids_and_values(
         raise DataError(f"{table.source}: " + " ".join(problems))
     may_be_models = key != "item_id" or spec.format != "auto"
     all_models = f"\nIf all are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
-    no_models = how_to_compare(table.frame) or (attempts_of(others) == others and how_to_list(table.frame.columns))
-    called = [name for name in others if plain_name(name) in (*USUAL_NAMES["response"], *RARER_NAMES["response"])]
-    if not no_models and len(called) > 1:
-        no_models = (
-            f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': '...'})}"
-        )
-    if no_models and not may_be_models:
+    if not may_be_models and (no_models := _no_models(table.frame, others)):
         raise DataError(
             f"{table.source}: every column but {column} must hold the responses of a model, and some are called "
             f"otherwise.{no_models}{all_models}"
@@ -120,11 +114,11 @@ def _ids_and_values(
     known = ~np.isnan(responses.values)
     is_neither = known & (responses.values != 0.0) & (responses.values != spec.max_response)  # right nor wrong
     shares = [others[place] for place in np.flatnonzero(is_neither.any(axis=0)).tolist()]
+    answers = (name for name in others if is_called(name, ANSWERS))
+    no_answers = [] if may_be_models else [*filter(is_measure, shares), *answers]
     if responses.bad:
         problems.append(_not_responses(table, spec, key, about, responses))
-    elif not may_be_models and 0 < len(no_answers := [*filter(is_measure, shares), *_called_answers(others)]) < len(
-        others
-    ):
+    elif 0 < len(no_answers) < len(others):
         problems.append(
             f"every column but {column} must hold the responses of a model, and some are called as answers, or as "
             f"measures of answers: {shown(no_answers)}.{_how_to_leave_out(no_answers)}{all_models}"
@@ -157,8 +151,12 @@ def _ids_and_values(
     return *found_ids, others, responses
 
 
-def _called_answers(names: Sequence[str]) -> list[str]:
-    return [name for name in names if is_called(name, ANSWERS)]
+def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
+    """Say how columns that are called as answers, attempts or responses are read; empty where they may be models."""
+    called = [name for name in others if any(plain_name(name) in names["response"] for names in NAMES_IN_TURN)]
+    to_take = f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': '...'})}"
+    to_list = how_to_list(frame.columns) if attempts_of(others) == others else ""
+    return how_to_compare(frame) or to_list or to_take * (len(called) > 1)
 
 
 def _warn_of_no_responses(
