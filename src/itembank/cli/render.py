@@ -145,14 +145,19 @@ def note(message: str) -> None:
         click.echo(wrapped(message), err=True)
 
 
+_NO_COMMAND = re.compile(r"\n(?=\s*(?:::|##\[))")
+"""A line break, of a stranger's name, before what GitHub would take for a command."""
+
+
 def wrapped(message: str, *, indent: int = 0) -> str:
     """Break a note between words where the width of the terminal is known.
 
     A command that a line ends with stays whole, in a line of its own; one that a sentence goes on after does not. The
     first characters of a line, as many as `indent`, stay as they are, and what comes below them is indented.
+    Control characters, which paths may have, are shown as escapes.
     """
     width, lines = shutil.get_terminal_size((0, 0)).columns, []
-    for line in message.split("\n"):
+    for line in map(visible, _NO_COMMAND.sub(r"\\n", message).split("\n")):
         if not width or len(line) <= width or line.startswith(" "):
             lines.append(line)
             continue

@@ -1,7 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
-import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shell_word, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -579,7 +578,7 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     before, rows = rows_below(records)
     program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
-    command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
+    command = f"itembank import {shell_word(path)} --jq {shell_word(program)} -o responses.parquet"
     exchange = " (if the outer keys are models, exchange .key and $item)" if "model_id: .key" in program else ""
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
