@@ -394,6 +394,7 @@ def start_command(
     """
     from itembank.gating.gate import option_probabilities
     from itembank.gating.stages import check_gate_destination, start_gate
+    from itembank.harnesses.id_forms import id_text
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     check_gate_destination(output)
@@ -403,13 +404,14 @@ def start_command(
         given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False, jq=jq)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
+        first = plan.next_items()
+        text = "" if out.is_json else id_text(ids, first, plan.baseline.items)  # refuses ids before a gate is there
         plan.save(output)
-    first = plan.next_items()
     if out.is_json:
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
         print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
-        _print_items(first, ids, plan)
+        print_exactly(text)
     note(
         f"The gate looks at {', '.join(map(str, plan.sizes))} items. Run the {len(first)} above, then: itembank gate "
         f"next {shell_word(output)} RESULTS"
