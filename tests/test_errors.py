@@ -1,6 +1,10 @@
 import contextlib
+import os
 import re
+import shutil
+import subprocess
 import warnings
+from pathlib import PurePath
 
 import pytest
 
@@ -13,6 +17,7 @@ from itembank.errors import (
     did_you_mean,
     missing_package,
     remedy,
+    shell_word,
     shown,
     warn,
     warned_once,
@@ -178,3 +183,30 @@ def test_a_warning_that_many_files_cause_is_one_with_the_number_of_all_rows():
         "a.csv and 2 more files: 9 rows are odd: 'x' of a.csv.",
         *("d.csv: read 'kind'.", "b/c.csv: read 'state'.", "e.csv: 1 rows are odd: 'x'."),
     ]
+
+
+NAMES = (
+    "a b",
+    "$(touch x)",
+    "`touch x`",
+    "it's",
+    '"; touch x; "',
+    "a\nb",
+    "\x1b[31m",
+    "\u202e\xa0",
+    "-x",
+    "!!",
+    "~",
+    "\\",
+    "\udcff",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shell_takes_any_name_of_advice_for_one_word(name, tmp_path):
+    word = shell_word(PurePath(name))
+    assert word.isprintable()
+    command = [shutil.which("bash"), "-c", f"printf %s {word}"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert os.fsdecode(ran.stdout) == ("./-x" if name == "-x" else name)
+    assert not [*tmp_path.iterdir()]

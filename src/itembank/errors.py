@@ -2,12 +2,15 @@
 
 import functools
 import inspect
+import os
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from pathlib import PurePath
 from typing import ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
@@ -105,6 +108,24 @@ def quoted(name: object) -> str:
 def visible(text: str) -> str:
     """Replace control characters, which could drive the terminal, by their escapes."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def shell_word(name: object) -> str:
+    """Write a path, or a name of a stranger, as one word of a shell that means just this, for commands to be copied.
+
+    A path that begins with a dash is no option. Letters that cannot be seen are in the form $'...' of bash and zsh.
+    """
+    text = f"./{name}" if isinstance(name, PurePath) and str(name).startswith("-") else str(name)
+    if text.isprintable():
+        return shlex.quote(text)
+    seen = (one if one.isprintable() and one not in "'\\" else _escaped_bytes(one) for one in text)
+    return f"$'{''.join(seen)}'"
+
+
+def _escaped_bytes(letter: str) -> str:
+    is_byte = "\udc80" <= letter <= "\udcff"  # of a file's name that is no UTF-8
+    data = os.fsencode(letter) if is_byte else letter.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def did_you_mean(wrong: str | Sequence[object], known: Iterable[object]) -> str:

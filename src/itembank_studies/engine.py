@@ -231,7 +231,7 @@ class StudyKind:
         """Return one table of all units, in their order, not yet read but known to be whole."""
         paths = [self._table(part, name) for part in sorted((folder / PARTS).glob("[0-9]*"))]
         check_tables(paths)
-        return pl.scan_parquet(paths)
+        return pl.scan_parquet([path.absolute() for path in paths], glob=False)
 
     def load(self, folder: Path) -> tuple[StudyManifest, list[pl.DataFrame]]:
         """Read the manifest of a finished study, and its summaries."""

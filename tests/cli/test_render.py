@@ -132,6 +132,12 @@ def test_control_characters_never_reach_the_terminal(capsys):
     assert "\\x1b[31mred\\nline" in out
 
 
+def test_names_drive_neither_a_terminal_nor_a_job_of_github(capsys):
+    assert wrapped("a\x1b[2J\r.csv: is empty.\n ::error::b") == "a\\x1b[2J\\r.csv: is empty.\n \\::error::b"
+    Printer("table").rows([{"scenario": "::stop-commands::x", "n_items": n} for n in (1, 2)], "replay")
+    assert "\n  \\::stop-commands::x" in capsys.readouterr().out
+
+
 def test_a_missing_number_is_no_success():
     rows = [
         {"model_id": "a", "target": "math", "estimate": 0.5},

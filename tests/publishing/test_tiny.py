@@ -25,7 +25,7 @@ def whole(few_folds, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tiny(whole, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("published") / "tiny"
+    folder = tmp_path_factory.mktemp("published") / "tiny bank"
     publish_tiny(whole, folder, 12, spec=TinySpec(name="tiny<b>", license="mit"))
     return folder
 
@@ -45,6 +45,7 @@ def test_the_folder_holds_what_it_says(tiny):
     text = (tiny / "README.md").read_text()
     assert "# tiny&#60;b&#62;" in text
     assert "license: mit" in text
+    assert "\nitembank estimate 'tiny bank' results.csv\n" in text
     assert "config_name: selected" in text
     for name in FILES & {"selected.csv", "parameters.csv", "selection.json", "accuracy.png"}:
         assert name in text

@@ -6,7 +6,9 @@ import itertools
 import json
 import os
 import warnings
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from itembank.errors import DataError
@@ -165,3 +167,19 @@ def test_other_values_are_refused_or_read(tmp_path, name):
                 read_responses(tmp_path / str(number), spec=spec)
             except DataError:
                 continue
+
+
+@pytest.mark.parametrize("name", ["r[1]", "r*", "~/r", "r\udcff"])
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
+def test_a_name_that_is_a_pattern_or_no_text_is_of_this_file_alone(tmp_path, monkeypatch, name, ending):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "~").mkdir()
+    other = pl.DataFrame({"item_id": ["m", "n"], "model_id": ["i", "i"], "response": [1.0, 1.0]})
+    own = pl.DataFrame({"model_id": ["m", "n"], "item_id": ["i", "i"], "response": [0.0, 1.0]})
+    for table, path in ((other, "r1"), (other, "r"), (own, name)):
+        with (gzip.open if ending.endswith("gz") else open)(f"{path}{ending}", "wb") as file:
+            table.write_parquet(file) if ending == ".parquet" else table.write_csv(file)
+    for source in (Path(f"{name}{ending}"), Path(f"{name}{ending}").absolute()):
+        found = read_responses(source)
+        assert ([*found.model_ids], [*found.item_ids], found.responses.tolist()) == (["m", "n"], ["i"], [[0.0], [1.0]])

@@ -197,19 +197,19 @@ import os, sys
 import polars as pl
 from itembank.responses import opening
 
-def panic():
+def panic(file):
     os.write(2, b"thread 'main' panicked at ...\\n")
     raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
 
-def warned():
+def warned(file):
     os.write(2, b"worth knowing\\n")
     return 1
 
 try:
-    opening.quiet(panic)()
+    opening.quiet(panic)(None)
 except Exception as error:
     print(type(error).__name__, error)
-print(opening.quiet(warned)())
+print(opening.quiet(warned)(None))
 """
 
 

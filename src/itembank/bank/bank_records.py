@@ -6,12 +6,11 @@ with the record. The client goes on where a download was interrupted, and finds 
 
 import contextlib
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from itembank.errors import BankError, DataError, IntegrityError, shown
+from itembank.errors import BankError, DataError, IntegrityError, shell_word, shown
 from itembank.files.atomic import BANK_RECORD, kept_aside
 from itembank.files.documents import MOST_BYTES, digest_of_record, read_json
 from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_unreachable, parse_hub_name
@@ -62,7 +61,7 @@ def where_a_bank_is(path: Path) -> str:
     kept = kept_aside(path)
     if kept is None:
         return "Make one with itembank calibrate."
-    command = f"mv {shlex.quote(str(kept))} {shlex.quote(str(path))}"
+    command = f"mv {shell_word(kept)} {shell_word(path)}"
     return f"A command that was replacing it was killed; the earlier bank is whole. Put it back: {command}"
 
 

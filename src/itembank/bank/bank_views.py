@@ -10,7 +10,18 @@ from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import external_headline, external_names, win_rate_headline
 from itembank.bank.selections import Selection
-from itembank.errors import BankError, DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
+from itembank.errors import (
+    BankError,
+    DataError,
+    DataWarning,
+    IntegrityError,
+    did_you_mean,
+    quoted,
+    remedy,
+    shell_word,
+    shown,
+    warn,
+)
 from itembank.responses.score_names import WIN_RATE
 
 
@@ -194,7 +205,7 @@ def bank_for(bank: Bank, made_for: str, target_digest: str) -> Bank | None:
 def _in_words(target: str) -> str:
     if not target:
         return ""
-    return f": {remedy(f'with_target(bank, {target!r})', f'--target {target}')}"
+    return f": {remedy(f'with_target(bank, {target!r})', f'--target {shell_word(target)}')}"
 
 
 def _ancestors(bank: Bank) -> tuple[str, ...]:

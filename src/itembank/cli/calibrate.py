@@ -16,6 +16,7 @@ from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
+from itembank.errors import shell_word
 from itembank.tables import plural
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def calibrate_command(
     _print_summary(bank, out)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
-    note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+    note(f"Next: itembank select {shell_word(output)} -n {n_items} -o selection.json")
 
 
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,7 +266,7 @@ def _begin(
     out.rows([row], "calibrate", title=f"{output}: a bank of {plural(bank.n_items, 'item')} with {models}")
     if plan is not None:
         _say_what_to_expect(bank, n_items, plan)
-    note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+    note(f"Next: itembank select {shell_word(output)} -n {n_items} -o selection.json")
 
 
 def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool) -> None:
@@ -278,9 +279,10 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Pri
         own.save(output / "selection.json")
     _print_summary(bank, out)
     if own is None:
-        note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
+        note(f"Next: itembank select {shell_word(output)} -n {min(100, bank.n_items)} -o selection.json")
     else:
-        note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
+        there = f"Items to run: {own.n_items}, in {output / 'selection.json'}"
+        note(f"{there}. Next: itembank estimate {shell_word(output)} RESULTS")
 
 
 def _say_what_to_expect(bank: "ib.Bank", n_items: int, plan: list[dict[str, Any]]) -> None:

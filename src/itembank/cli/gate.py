@@ -16,9 +16,20 @@ from itembank.cli import options
 from itembank.cli.command import EXIT_FAILED, EXIT_NO_VERDICT, Command, Group, failure
 from itembank.cli.new_results import importing_first, read_new_results
 from itembank.cli.options import refuse_unused, typed_command, write_report
-from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working, wrapped
+from itembank.cli.render import (
+    TABLE,
+    Printer,
+    is_quiet,
+    note,
+    print_exactly,
+    print_object,
+    warnings_as_notes,
+    working,
+    wrapped,
+)
 from itembank.cli.session_run import RUNNING, command_options, ends_like_ctrl_c, note_failure
 from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
+from itembank.errors import shell_word
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
@@ -241,7 +252,7 @@ def verdict_command(
         pair = GatePair.of(*as_counted(one, other, spec.errors), allow_mixed_prompts=True)
         more = more_items_or_repeats(pair, found)
     print_gate(found, outputs["out"], more)
-    quoted = shlex.quote(str(baseline))
+    quoted = shell_word(baseline)
     then = {
         "undecided": ("The difference of these two runs alone", f"{typed_command()} --estimand run")
         if found.is_all_run
@@ -383,6 +394,7 @@ def start_command(
     """
     from itembank.gating.gate import option_probabilities
     from itembank.gating.stages import check_gate_destination, start_gate
+    from itembank.harnesses.id_forms import id_text
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     check_gate_destination(output)
@@ -392,16 +404,17 @@ def start_command(
         given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False, jq=jq)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
+        first = plan.next_items()
+        text = "" if out.is_json else id_text(ids, first, plan.baseline.items)  # refuses ids before a gate is there
         plan.save(output)
-    first = plan.next_items()
     if out.is_json:
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
         print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
-        _print_items(first, ids, plan)
+        print_exactly(text)
     note(
         f"The gate looks at {', '.join(map(str, plan.sizes))} items. Run the {len(first)} above, then: itembank gate "
-        f"next {shlex.quote(str(output))} RESULTS"
+        f"next {shell_word(output)} RESULTS"
     )
 
 
@@ -460,10 +473,11 @@ def next_command(
         found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow)
     then = None
     if found.next_items:
-        words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
+        words = " ".join(["itembank gate next", *map(shell_word, (gate, *candidate)), "NEXT_RESULTS"])
         then = (f"When the next {len(found.next_items)} items are answered", words)
     if found.next_items and outputs["out"].is_table:
-        note(coloured(found.sentence))
+        if not is_quiet():
+            click.echo(coloured(wrapped(found.sentence)), err=True)
         _print_items(found.next_items, ids, plan)
     else:
         print_gate(found, outputs["out"])

@@ -1,6 +1,5 @@
 """`itembank import`: turn per-item results into a response file."""
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
-from itembank.errors import shown, visible
+from itembank.errors import shell_word, shown, visible
 from itembank.files.memory import allowing
 from itembank.readers.public.sources import GIGABYTE, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
@@ -236,7 +235,7 @@ def _say_scenarios(found: "Found", spec: ReadingSpec) -> bool:
     for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
         others, likely = scenario_columns(path, spec)
         if likely:
-            how = f"--column {shlex.quote(f'scenario={likely[0]}')}"
+            how = f"--column {shell_word(f'scenario={likely[0]}')}"
             note(
                 f"Columns of {visible(str(path))} that are not read: {visible(shown(others, 12))}. If "
                 f"{visible(repr(likely[0]))} is the scenario of an item, add: {visible(how)}"
@@ -297,9 +296,9 @@ def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) 
     if responses.n_models < FEWEST_MODELS:
         return (
             f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items: "
-            f"itembank estimate BANK {output}"
+            f"itembank estimate BANK {shell_word(output)}"
         )
-    return f"itembank calibrate {output} -o bank"
+    return f"itembank calibrate {shell_word(output)} -o bank"
 
 
 @verb("download")

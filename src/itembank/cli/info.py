@@ -11,7 +11,7 @@ from itembank.cli import options
 from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
 from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import argument, option, verb
-from itembank.errors import shown, visible
+from itembank.errors import shell_word, shown, visible
 from itembank.tables import plural
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _show_bank(bank: Path, out: Printer) -> None:
             TABLE.rows(about["outlook"], "info", title=OUTLOOK)
         for text in found.notes:
             note(text)
-        note(f"To see more as a page: itembank report {bank} -o bank.html")
+        note(f"To see more as a page: itembank report {shell_word(bank)} -o bank.html")
 
 
 def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:

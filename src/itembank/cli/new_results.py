@@ -1,7 +1,6 @@
 """Results as analyses read them: files that `itembank import` wrote, or others that need no choice."""
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 
 import itembank as ib
 from itembank.cli.render import detail, is_verbose, note
-from itembank.errors import DataError, shown, visible
+from itembank.errors import DataError, shell_word, shown, visible
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
@@ -37,8 +36,8 @@ def importing_first(
         own = {name for one in here for name in one.opts} - {name for one in there for name in one.opts}
         if own.issuperset(re.findall(r"(?<![\w-])--[a-z-]*[a-z]", str(error))):
             raise
-        files = " ".join(shlex.quote(str(path)) for path in paths) if len(paths) <= MOST_NAMED else "FILES"
-        by = "" if jq is None else f"--jq {shlex.quote(jq)} "
+        files = " ".join(shell_word(path) for path in paths) if len(paths) <= MOST_NAMED else "FILES"
+        by = "" if jq is None else f"--jq {shell_word(jq)} "
         raise DataError(
             f"{error}\nHow files are read is chosen when they are imported: itembank import {files} {by}[OPTIONS] "
             f"-o responses.parquet. {then}"

@@ -12,7 +12,7 @@ from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused
 from itembank.cli.render import is_quiet, note, print_exactly, working
 from itembank.cli.signatures import argument, option, verb
-from itembank.errors import visible
+from itembank.errors import shell_word, visible
 from itembank.files.hub import quieten
 from itembank.tables import plural, points_of
 
@@ -100,7 +100,7 @@ def publish_tiny_command(
         )
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
-    note(f"Next: itembank estimate {output} new-model.csv")
+    note(f"Next: itembank estimate {shell_word(output)} new-model.csv")
 
 
 @verb("push")
@@ -156,7 +156,7 @@ def pull_command(
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
     size = f"{plural(bank.n_models, 'past model')} and {plural(bank.n_items, 'item')}"
     note(f"Pulled {visible(str(bank.cache.source))}, bank {bank.bank_id} of {size}, into {output}.")
-    note(f"Next: itembank info {output}")
+    note(f"Next: itembank info {shell_word(output)}")
 
 
 @verb("ids")

@@ -9,7 +9,7 @@ from itembank.cli import options
 from itembank.cli.options import typed_command, write_report
 from itembank.cli.render import note, working
 from itembank.cli.signatures import verb
-from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
+from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shell_word, shown
 from itembank.files.atomic import adding_to_folder
 
 if TYPE_CHECKING:
@@ -183,8 +183,9 @@ def _write(
         write_report(bank_page(bank, command=command), folder / "bank.html")
     except MissingDependencyError as error:
         note(f"No pages were written: {error}")
-    note(f"Next: itembank info {places[0]}")
-    note(f"      itembank estimate {places[0]} {places[2]} --selection {places[1]}")
+    own, chosen, results = map(shell_word, places[:3])
+    note(f"Next: itembank info {own}")
+    note(f"      itembank estimate {own} {results} --selection {chosen}")
 
 
 @verb("sample-data")
@@ -209,4 +210,4 @@ def sample_data_command(
     ]
     title = f"Wrote answers of {past.n_models} past models and of a new one to {past.n_items} items"
     out.rows(rows, "sample-data", title=title)
-    note(f"Next: itembank import {output / PAST} -o responses.parquet")
+    note(f"Next: itembank import {shell_word(output / PAST)} -o responses.parquet")

@@ -145,14 +145,20 @@ def note(message: str) -> None:
         click.echo(wrapped(message), err=True)
 
 
+def _no_command(line: str) -> str:
+    """Put a backslash before what GitHub would take for a command: the name of a stranger that begins a line."""
+    return re.sub(r"^(\s*)(?=::|##\[)", r"\1\\", line)
+
+
 def wrapped(message: str, *, indent: int = 0) -> str:
     """Break a note between words where the width of the terminal is known.
 
     A command that a line ends with stays whole, in a line of its own; one that a sentence goes on after does not. The
     first characters of a line, as many as `indent`, stay as they are, and what comes below them is indented.
+    Control characters, which paths may have, are shown as escapes.
     """
     width, lines = shutil.get_terminal_size((0, 0)).columns, []
-    for line in message.split("\n"):
+    for line in map(_no_command, map(visible, message.split("\n"))):
         if not width or len(line) <= width or line.startswith(" "):
             lines.append(line)
             continue
@@ -310,6 +316,6 @@ def _print_table(
     if not made:
         return
     lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)
-    click.echo("\n".join([*lines, ""]))
+    click.echo("\n".join([*map(_no_command, lines), ""]))
     if left_out:
         note(f"No room for {', '.join(left_out)}: widen the terminal, or take --format csv.")

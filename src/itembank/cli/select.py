@@ -11,7 +11,7 @@ from itembank.cli import options
 from itembank.cli.options import file_choices, ids_of_file, listed_ids, refuse_unused
 from itembank.cli.render import note, print_exactly, print_object, working
 from itembank.cli.signatures import MethodName, option, verb
-from itembank.errors import visible
+from itembank.errors import shell_word, visible
 from itembank.files.atomic import check_destination
 from itembank.files.documents import with_digest
 from itembank.selection.selector_specs import METHODS
@@ -161,7 +161,7 @@ def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":
     asked = asked_for(bank, target)
     if (asked is bank) == (method == "auto"):
         what = "v-optimal or optimal-design" if asked is bank else "auto"
-        raise click.UsageError(f"--target {visible(target)} goes with --method {what}.")
+        raise click.UsageError(f"--target {shell_word(target)} goes with --method {what}.")
     return asked
 
 
@@ -181,13 +181,14 @@ def _say_next(selection: "ib.Selection", bank: Path, path: Path) -> None:
     from itembank.selection.recipes import stages_of
 
     sizes, number = stages_of(selection)
+    made, chosen = shell_word(bank), shell_word(path)
     if number < len(sizes):
         note(
             f"This is stage {number} of {len(sizes)}. Run its items. Next, for the {sizes[number]} items of the next "
-            f"stage: itembank select {bank} --after RESULTS --selection {path} -o stage{number + 1}.json"
+            f"stage: itembank select {made} --after RESULTS --selection {chosen} -o stage{number + 1}.json"
         )
     else:
-        note(f"Next: run these items, then itembank estimate {bank} RESULTS --selection {path}")
+        note(f"Next: run these items, then itembank estimate {made} RESULTS --selection {chosen}")
 
 
 def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path | None) -> None:

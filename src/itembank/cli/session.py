@@ -36,7 +36,7 @@ from itembank.cli.session_options import (
 )
 from itembank.cli.session_run import run, serve
 from itembank.cli.signatures import argument, option, verb
-from itembank.errors import DataError, visible
+from itembank.errors import DataError, shell_word, visible
 from itembank.responses.score_names import without_only_scenario
 from itembank.selection.criteria import CRITERIA, uses_chance
 from itembank.tables import plural
@@ -103,8 +103,8 @@ def start(
             note(f"{visible(what_is_asked(session, loaded.n_models))}. It is in {output}.")
             note_published(loaded, spec)
             note_predicted(loaded, session)
-    note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
-    note(f"      or, with a loop of your own: itembank session ask {output}")
+    note(f"Next: itembank session run {shell_word(output)} --command 'PROGRAM {{item_id}}'")
+    note(f"      or, with a loop of your own: itembank session ask {shell_word(output)}")
 
 
 @verb("ask", session_command)
@@ -221,9 +221,8 @@ def extend(*, journal: Journal, limits: Limits, bank: options.BankOfJournal) -> 
         )
     parts = [] if budget.n_items is None else [f"{budget.n_items} items"]
     parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
-    note(
-        f"The budget is now {' and '.join(parts)}. Next: itembank session run {journal} --command 'PROGRAM {{item_id}}'"
-    )
+    command = f"itembank session run {shell_word(journal)} --command 'PROGRAM {{item_id}}'"
+    note(f"The budget is now {' and '.join(parts)}. Next: {command}")
 
 
 @verb("status", session_command)

@@ -15,6 +15,7 @@ from itembank.cli.new_results import say_notes
 from itembank.cli.options import refuse_unused, typed
 from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option
+from itembank.errors import shell_word
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
@@ -233,7 +234,7 @@ def print_session(journal: Path, bank: "ib.Bank | None", out: Printer) -> None:
     )
     say_notes(estimate.scores.notes)
     if out.is_table:
-        note(f"To see this as a page: itembank report {journal} -o session.html")
+        note(f"To see this as a page: itembank report {shell_word(journal)} -o session.html")
     exit_if_imprecise(session)
 
 

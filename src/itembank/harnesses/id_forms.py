@@ -42,8 +42,8 @@ def id_text(form: str, item_ids: Sequence[str], items: pl.DataFrame) -> str:
     bad = [one for row in chosen if re.search(pattern, one := row["item_id" if form == "list" else "native"])]
     if bad:
         raise DataError(
-            f"an item's id must hold no {what} in the form {form}, got {len(bad)} that do: {shown(bad)}. Take the "
-            "selection itself (-o FILE), which is JSON."
+            f"an item's id must hold no {what} in the form {form}, got {len(bad)} that do: {shown(bad)}. Take "
+            "them from JSON: the selection (itembank select -o FILE), or what a gate prints with --format json."
         )
     return f"{FORMS[form](chosen)}\n" if chosen else ""
 

@@ -1,7 +1,6 @@
 """What a page is made of: frozen pieces that say what to show, and not how it looks."""
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from itembank.bank.bank_places import title_of
-from itembank.errors import ParameterError, visible
+from itembank.errors import ParameterError, shell_word, visible
 from itembank.output_keys import source
 from itembank.pages.pictures import Columns, save_picture, svg_address
 from itembank.pages.theme import count
@@ -241,7 +240,7 @@ def benchmark_title(file: str, scenarios: Sequence[str], n_items: int) -> str:
 def bank_argument(bank: "Bank") -> str:
     """Return how a command on this machine names a bank."""
     folder = bank.cache.folder
-    return shlex.quote(bank.cache.source or ("BANK" if folder is None else str(folder)))
+    return shell_word(bank.cache.source or folder or "BANK")
 
 
 def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:

@@ -1,15 +1,15 @@
 """What a page says of one model: its rank among past ones, how typical it is, its answers, what to run next."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, shell_word, shown
 from itembank.estimation.asked import selection_or_published
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
@@ -52,8 +52,8 @@ class Estimated:
                 f"{shown(responses.model_ids)}. Give what estimate was given."
             )
         known = only_items(responses, bank.responses.items["item_id"])[0]
-        option = f" --selection {shlex.quote(selection_file)}" if selection_file else ""
-        named = (shlex.join(files) or "RESULTS", option)
+        option = f" --selection {shell_word(Path(selection_file))}" if selection_file else ""
+        named = (" ".join(shell_word(Path(file)) for file in files) or "RESULTS", option)
         chosen = selection_or_published(bank, None if selection is None else selection.whole, known.item_ids)
         return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank), *named)
 
@@ -190,7 +190,7 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
         return (Facts((("Narrow the interval", command),), are_commands=True),) if more else ()
     ways: list[Pair] = [("Find how many questions it takes", f"itembank plan {bank} --half-width {goal}")]
     if len(rows) == 1:
-        model = shlex.quote(made.estimates.model_ids[rows[0]])
+        model = shell_word(made.estimates.model_ids[rows[0]])
         command = f"itembank session start {bank} -o run.jsonl --model-id {model} --half-width {goal}"
         ways.append(("Ask one question at a time", command))
     which = "interval" if len(rows) == 1 else "median interval"

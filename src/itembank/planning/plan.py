@@ -10,7 +10,7 @@ from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_views import headline_names
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
-from itembank.errors import OF_LEVEL, DataError, ParameterError, remedy, says_instead
+from itembank.errors import OF_LEVEL, DataError, ParameterError, remedy, says_instead, shell_word
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.planning.precision import Precision, Prospect
@@ -226,7 +226,7 @@ def table_sizes(n_total: int) -> list[int]:
 def prospect_of(bank: Bank, target: str, level: float, power: float, estimand: Estimand = RUN) -> Prospect:
     """Take what a plan for a score needs, or say why there is none."""
     if target in headline_names(bank):
-        how = remedy(f"select(with_target(bank, {target!r}), n)", f"itembank select --target {target}")
+        how = remedy(f"select(with_target(bank, {target!r}), n)", f"itembank select --target {shell_word(target)}")
         raise ParameterError(
             f"no draw gives the score {target!r} an interval, which past models' errors give: {how} says how wide it "
             "is. Or plan for 'overall' or a scenario."

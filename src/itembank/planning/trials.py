@@ -17,7 +17,7 @@ from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.banks import Bank
 from itembank.bank.costs import costs_of_items
 from itembank.checks import check_fraction, check_positive
-from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shell_word, shown
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.observations import attempts_of
 from itembank.irt.bernoulli import probability
@@ -227,7 +227,7 @@ def _unit(bank: Bank, given: str | None) -> str:
             "seconds, output_tokens, ..."
         )
     if unit is None:
-        how = remedy(f"cost_unit={known[0]!r}", f"--cost {known[0]}")
+        how = remedy(f"cost_unit={known[0]!r}", f"--cost {shell_word(known[0])}")
         raise ParameterError(f"the budget must have a unit, one of {shown(known)}: {how}.")
     raise ParameterError(
         f"the unit of the budget must be one of {shown(known)}, got {unit!r}.{did_you_mean(unit, known)}"

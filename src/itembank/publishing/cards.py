@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.errors import ParameterError, quoted, visible
+from itembank.errors import ParameterError, quoted, shell_word, visible
 from itembank.publishing.without_responses import CrossValidatedScores
 from itembank.responses.model_features import model_dates
 from itembank.responses.prompts import prompts_in_words
@@ -100,7 +100,7 @@ def card(
     parts = [
         _front_matter(bank, options, [name for name in beside if name == "selected.csv"]),
         f"# {escaped(options.name)}\n\n{summary}",
-        f"## Use it\n\n{_usage_of_subset(bank, options.place) if beside else _usage(options.place)}",
+        f"## Use it\n\n{_usage_of_subset(bank, options.place) if beside else _usage(shell_word(options.place))}",
         f"## What it holds\n\n{_scenarios(bank)}\n\n{' '.join(columns)}",
         f"## How exact it is\n\n{_accuracy(cross_validated, drawn_half_width(bank))}",
         *[f"![{escaped(holds)}]({name})" for name, holds in beside.items() if name.endswith(".png")],
@@ -180,18 +180,19 @@ itembank estimate {place} results.csv --selection selection.json
 def _usage_of_subset(bank: Bank, place: str) -> str:
     """Say how to run the items: by their ids, and inside a harness where the bank was made of its logs."""
     inside = (
-        f" `itembank run lm-eval {place} -o out -- --model ...` (or `run inspect`) runs them inside the harness, as\n"
+        " `itembank run lm-eval BANK -o out -- --model ...` (or `run inspect`) runs them inside the harness, as\n"
         "past models were asked, and estimates the scores."
     )
+    python = json.dumps(place, ensure_ascii=False).replace("`", "\\x60")
     return f"""Run the items of `selected.csv` with your own harness, prompted as in a full run, and write a table with
 the columns `model_id`, `item_id` and `response` (0 to 1).{inside if "task" in bank.responses.items.columns else ""}
 
 ```sh
 pip install .  # in a checkout of itembank; after its first release: pip install itembank
-itembank estimate {place} results.csv
+itembank estimate {shell_word(place)} results.csv
 ```
 
-In Python, `ib.estimate("{place}", "results.csv")`; `"hf:owner/name"` once it was pushed."""
+In Python, `ib.estimate({python}, "results.csv")`; `"hf:owner/name"` once it was pushed."""
 
 
 def _scenarios(bank: Bank) -> str:

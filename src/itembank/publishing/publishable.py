@@ -36,6 +36,8 @@ OF_MODELS = {
     *(*PARAMETER_COLUMNS, *TOKEN_COLUMNS, *RECIPE_COLUMNS, FINAL_COLUMN, "flops", "step"),
 }
 """Columns of models that estimates, forecasts, checks and laws look for; others have names that say what they tell."""
+FIXED = {"item_id", "scenario", "subscenario", "model_id"}
+"""Columns that no bank can do without."""
 TELLING_WORDS = (
     *(*DATE_WORDS, "params", "parameters", "param", "size"),
     *("org", "organization", "organisation", "developer", "creator", "company", "provider", "vendor", "lab"),
@@ -101,11 +103,13 @@ def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
         raise DataError(f"columns to be included must be of the bank's items or models, got {shown(unknown)}.{near}")
     found = [name for name in question_columns(bank) if name not in included]
     if found:
-        leave_out = remedy("drop_columns=", "--drop-column")
+        leave_out = f"Leave them out ({remedy('drop_columns=', '--drop-column')})"
+        if not FIXED.isdisjoint(found):
+            leave_out = "Import the results with other names, as no bank can do without these"
         include = remedy("include_columns=", "--include-column")
         raise DataError(
             f"a bank that is published must hold no questions and no answers, and columns {shown(found)} of its items "
-            f"look like it. Leave them out ({leave_out}), or say that they may be published ({include})."
+            f"look like it. {leave_out}, or say that they may be published ({include})."
         )
 
 
@@ -118,8 +122,7 @@ def question_columns(bank: Bank) -> list[str]:
 def without_columns(bank: Bank, names: Collection[str]) -> Bank:
     """Return the bank without some columns of its items or models."""
     items, models = bank.responses.items, bank.responses.models
-    fixed = {"item_id", "scenario", "subscenario", "model_id"}
-    wrong = [name for name in names if name in fixed or name not in {*items.columns, *models.columns}]
+    wrong = [name for name in names if name in FIXED or name not in {*items.columns, *models.columns}]
     if wrong:
         raise DataError(f"columns to be left out must be further columns of the bank's tables, got {shown(wrong)}.")
     if not names:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from itembank.errors import (
     MissingDependencyError,
     command_line_words,
     remedy,
+    shell_word,
     shown,
     speaks_command_line,
     warned_once,
@@ -152,10 +152,10 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
         return "auto" if is_csv else source_of_name(path) or "auto"
     record = first_record(path)
     if record.get("kind") == JOURNAL:
-        own, status = "read_session(...)", f"itembank session status {shlex.quote(str(path))}"
+        own, status = "read_session(...)", f"itembank session status {shell_word(path)}"
         python, command = (
             "session_responses(read_session(...))",
-            f"itembank import {shlex.quote(str(path))} -o answers.parquet",
+            f"itembank import {shell_word(path)} -o answers.parquet",
         )
         raise DataError(
             f"{path}: is the journal of a session, which has its own estimate: {remedy(own, status)}. For anything "
@@ -272,12 +272,12 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     if table is not None:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
         python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"
-        how = remedy(python, f"itembank import {shlex.quote(str(table))} {ours} -o responses.parquet")
+        how = remedy(python, f"itembank import {shell_word(table)} {ours} -o responses.parquet")
         lines.append(f"To read a table whose columns have other names: {how}")
     if record is not None:
         program, keys = _rows_inside(record)
         python = f"read_responses({str(record)!r}, spec=ReadingSpec(jq={program!r}))"
-        command = f"itembank import {shlex.quote(str(record))} --jq {shlex.quote(program)} -o responses.parquet"
+        command = f"itembank import {shell_word(record)} --jq {shell_word(program)} -o responses.parquet"
         known = f" (a row has {shown(keys, 12)})" if keys else ""
         lines.append(f"To read JSON of any shape, by a program of jq{known}: {remedy(python, command)}")
     return "\n".join(lines)

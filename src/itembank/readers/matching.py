@@ -13,7 +13,17 @@ from typing import Any, Final
 
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    IntegrityError,
+    did_you_mean,
+    quoted,
+    remedy,
+    shell_word,
+    shown,
+    warn,
+)
 from itembank.readers.collecting import find_sources
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT_FIELDS, content_digest
@@ -242,7 +252,7 @@ def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Se
         return f"{words}. No request was sent. Run the benchmark that the bank was made of, with the same arguments."
     helping = _best_field(asked, documents)
     if helping:
-        how = remedy(f"match='doc.{helping}'", f"--match doc.{helping}")
+        how = remedy(f"match={f'doc.{helping}'!r}", f"--match {shell_word(f'doc.{helping}')}")
         return f"{words}. The ids of the bank are in the field {helping!r} of the documents: add {how}."
     first = {} if not documents else documents[0].fields
     told = [f"{name}={quoted(str(value)[:40])}" for name, value in first.items() if isinstance(value, str | int)]

@@ -1,7 +1,6 @@
 """`ReadingSpec`: how per-item results are to be understood."""
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -9,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from itembank.checks import check_one_of, check_positive
-from itembank.errors import ParameterError, remedy, shown
+from itembank.errors import ParameterError, remedy, shell_word, shown
 from itembank.readers.sources import OWN, TABLES, sources
 from itembank.responses.error_kinds import Errors
 
@@ -263,7 +262,7 @@ def _options(choices: Mapping[str, Any]) -> str:
         several = several if isinstance(several, list | tuple) else [several]
         given = (f"{one:g}" if isinstance(one, float) else str(one) for one in several)
         option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
-        words += [option] if value is True else [f"{option} {shlex.quote(one)}" for one in given]
+        words += [option] if value is True else [f"{option} {shell_word(one)}" for one in given]
     fields_of_file = [f"{', '.join(in_file)} in the file of --spec"] if in_file else []
     return ", and ".join([*filter(None, [" ".join(words)]), *fields_of_file])
 

@@ -1,7 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
-import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shell_word, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -572,7 +571,7 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     before, rows = rows_below(records)
     program = row_program(rows, each + before)
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
-    command = f"itembank import {shlex.quote(str(path))} --jq {shlex.quote(program)} -o responses.parquet"
+    command = f"itembank import {shell_word(str(path))} --jq {shell_word(program)} -o responses.parquet"
     by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
     exchange = "".join(
         f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import polars as pl
 
@@ -62,20 +62,20 @@ def read_csv_file(
     wanted = set(kept)
     columns = [place for place, name in enumerate(header) if name in wanted]  # names like ^x$ would be patterns
     known = {} if types is None or path.suffix.lower() in PACKED else types(kept)
-    with _as_csv(path, len(header), separator):
+    with _as_csv(path, len(header), separator) as file:
         if known:
-            lines = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+            lines = pl.scan_csv(file, separator=separator, infer_schema=False)
             frame = _typed(lines, {place: known.get(header[place]) for place in columns})
         else:
-            names = pl.read_csv(path, separator=separator, n_rows=0, glob=False).columns if infer else []  # as written
+            names = pl.read_csv(file, separator=separator, n_rows=0).columns if infer else []  # as written
+            file.seek(0)
             frame = pl.read_csv(
-                path,
+                file,
                 separator=separator,
                 columns=columns,
                 infer_schema=infer,
                 infer_schema_length=None,
                 schema_overrides={one: pl.String for one, name in zip(names, header, strict=infer) if name in text},
-                glob=False,
             )
     frame.columns = [header[place] for place in columns]
     frame = _without_blank_lines(frame)
@@ -87,11 +87,11 @@ def read_csv_file(
 
 
 @contextmanager
-def _as_csv(path: Path, n_columns: int, separator: str) -> Iterator[None]:
-    """Turn the errors of reading into a `DataError`, which names a line of too many fields."""
-    with translated(path, "CSV file"):
+def _as_csv(path: Path, n_columns: int, separator: str) -> Iterator[IO[bytes]]:
+    """Open a file; turn the errors of reading into a `DataError`, which names a line of too many fields."""
+    with translated(path, "CSV file"), path.open("rb") as file:
         try:
-            yield
+            yield file
         except pl.exceptions.ComputeError as error:
             if "more fields than defined" not in str(error):
                 raise
@@ -276,8 +276,8 @@ def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> 
 
 
 @quiet
-def _columns_of_parquet(path: Path, columns: Sequence[pl.Expr]) -> pl.DataFrame:
-    return pl.scan_parquet(path, glob=False).select(columns).collect(engine="streaming")
+def _columns_of_parquet(file: Path | IO[bytes], columns: Sequence[pl.Expr]) -> pl.DataFrame:
+    return pl.scan_parquet(file).select(columns).collect(engine="streaming")
 
 
 def check_end(path: Path) -> None:
@@ -313,10 +313,10 @@ def first_rows(path: Path, kind: Kind, keep: Keep = list, *, text: Sequence[str]
 
 
 @quiet
-def _head(path: Path, places: Sequence[int]) -> pl.DataFrame:
+def _head(file: Path | IO[bytes], places: Sequence[int]) -> pl.DataFrame:
     """Read the first rows of the columns at these places, of very many columns fewer rows."""
     n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))
-    return pl.scan_parquet(path, glob=False).select(pl.nth(*places)).head(n_rows).collect()
+    return pl.scan_parquet(file).select(pl.nth(*places)).head(n_rows).collect()
 
 
 def read_table_file(

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ItembankError, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ItembankError, remedy, shell_word, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import prompt_differences, warn_of_versions
@@ -83,7 +83,7 @@ def check_one_power(tables: Sequence[pl.DataFrame]) -> None:
     other = scores.filter(pl.col("k").list.len() > 1)
     if other.height:
         names = [f"pass^{k}" if k else "the mean of trials" for k in other["k"][0]]
-        option = remedy(f"metric={names[-1]!r}", f"--metric '{names[-1]}'")
+        option = remedy(f"metric={names[-1]!r}", f"--metric {shell_word(names[-1])}")
         raise DataError(
             f"responses to an item must be of one score, got {' and '.join(names)} for {other.height} items: "
             f"{shown(other['item_id'].to_list())}. Import all from their counted trials, with {option} or all without."

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path, PurePath
@@ -274,13 +274,19 @@ _one_at_a_time = threading.Lock()
 
 
 def quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a reader that raises an error of damaged files where Polars panics."""
+    """Return a reader of the file that comes first, which raises an error of damaged files where Polars panics.
+
+    Polars is given the file itself: it would take a name such as r[1].parquet, or ~/r.parquet, for other files.
+    """
 
     @wraps(read)
     def reader(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         try:
-            with _without_panic_on_terminal():
-                return read(*arguments, **options)
+            with ExitStack() as opened, _without_panic_on_terminal():
+                source: Any = arguments[0]
+                file = opened.enter_context(source.open("rb")) if isinstance(source, Path) else source
+                given: Any = (file, *arguments[1:])
+                return read(*given, **options)
         except pl.exceptions.PanicException as error:
             raise pl.exceptions.ComputeError("it is damaged. Copy it again.") from error
 

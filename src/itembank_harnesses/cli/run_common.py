@@ -1,6 +1,5 @@
 """What `itembank run` does alike in every harness: which items run, and what is printed in the end."""
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from itembank.cli.options import refuse_unused
 from itembank.cli.render import Printer, detail, note, print_object, progress
 from itembank.cli.session_options import exit_if_imprecise
 from itembank.cli.signatures import Choices, Maker, argument, option
-from itembank.errors import visible
+from itembank.errors import shell_word, visible
 from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def note_earlier(selection: "ib.Selection", path: Path, output: Path) -> None:
     if selection.earlier is not None:
         note(
             f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
-            f"estimate BANK EARLIER_RESULTS {output} --selection {path}"
+            f"estimate BANK EARLIER_RESULTS {shell_word(output)} --selection {shell_word(path)}"
         )
 
 
@@ -222,9 +221,9 @@ def print_run(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: P
     say_notes(scores.notes)
     note_overall(bank)
     if (output / SELECTION).is_file():
-        chosen = shlex.quote(str(output / SELECTION))
-        folder = shlex.quote(str(output))
-        rule = "" if match == "auto" else f" --match {shlex.quote(match)}"
+        chosen = shell_word(output / SELECTION)
+        folder = shell_word(output)
+        rule = "" if match == "auto" else f" --match {shell_word(match)}"
         note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen}{rule} --report FILE.html")
 
 

@@ -25,7 +25,7 @@ def open_eval_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
     """
     with translated(file, "Parquet file"):
         places = [place for place, name in enumerate(read_parquet_schema(file)) if name in COLUMNS]
-        frame = read_parquet(file, columns=places, glob=False)
+        frame = read_parquet(file, columns=places)
     for part in frame.iter_slices(10_000):
         for row in part.iter_rows(named=True):
             with laid_out(file, f"a table with the columns {', '.join(COLUMNS)}"):

@@ -6,13 +6,12 @@ None of them holds a verdict, which reports of SWE-bench have: `itembank_harness
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, DataWarning, first_few, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, shell_word, shown, warn
 from itembank.files.documents import read_json
 from itembank.readers.json_files import Record, each_record, mapping
 from itembank.readers.reading_specs import COST_COLUMNS
@@ -73,7 +72,7 @@ class AgentRun:
 
     def how_to_grade(self) -> str:
         """Say what makes the report that is missing."""
-        return GRADE[self.agent].format(shlex.quote(str(self.file)))
+        return GRADE[self.agent].format(shell_word(self.file))
 
 
 def is_predictions(record: Any) -> bool:

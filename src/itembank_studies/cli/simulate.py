@@ -8,6 +8,7 @@ import itembank_studies
 from itembank.cli import options
 from itembank.cli.render import note, warnings_as_notes
 from itembank.cli.signatures import Choices, option, verb
+from itembank.errors import shell_word
 from itembank.files.atomic import check_destination
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
@@ -65,4 +66,4 @@ def simulate_command(
     }
     size = f"{summary['n_models']} models to {summary['n_items']} items of {summary['n_tasks']} tasks"
     out.rows([summary], "simulate", title=f"Simulated answers of {size}")
-    note(f"Next: itembank calibrate {output} -o bank")
+    note(f"Next: itembank calibrate {shell_word(output)} -o bank")

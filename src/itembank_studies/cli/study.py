@@ -14,6 +14,7 @@ from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused, write_figure
 from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.errors import shell_word
 from itembank.tables import points_of
 from itembank_studies.cli.study_papers import COMMANDS
 from itembank_studies.cli.study_prediction import (
@@ -85,8 +86,8 @@ def run(
         note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
     else:
         note(f"{result.estimates.height} estimates in {output}.")
-    note(f"Next: itembank study table {output}")
-    note(f"To see it as a page: itembank report {output} -o study.html")
+    note(f"Next: itembank study table {shell_word(output)}")
+    note(f"To see it as a page: itembank report {shell_word(output)} -o study.html")
 
 
 _OF_COMPARISONS: Choices = {
