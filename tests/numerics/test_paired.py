@@ -83,6 +83,17 @@ def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: flo
     assert probability[passed].sum() < 0.065
 
 
+@pytest.mark.parametrize(("value", "drop"), [(0.5, 0.0), (0.5, 0.1), (0.3, 0.3)])
+def test_differences_that_are_all_alike_are_not_exact(value: float, drop: float) -> None:
+    """Of items like these they leave as much possible as the same mean difference of right and wrong answers."""
+    one = value + 0.1 * np.arange(3)
+    graded = paired_look(one, one - drop, is_finite=False)
+    assert (graded.unit, graded.degrees) == (1 / 3, 2.0)
+    assert graded.flips == pytest.approx((drop, 0.0))
+    assert paired_look(one[:1], one[:1], is_finite=False).unit == 1.0
+    assert paired_look(one, one - drop).is_exact
+
+
 def test_every_beginning_stands_for_all_items() -> None:
     """Each half and quarter of the sorted list has its part, and every item is equally likely to come first."""
     scenarios = np.repeat([0, 1], [32, 96])
