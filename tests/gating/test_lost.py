@@ -273,3 +273,14 @@ def test_a_run_that_stopped_fails_only_if_it_does_with_what_it_lost_as_right() -
     one, other = run_of(answers, "old"), lost_run(0.0 * answers, np.arange(200), "new").take(items=np.arange(600))
     for errors, verdict in (("missing", "undecided"), ("wrong", "fail")):  # at best 60 -> 60, and 60 -> 40
         assert ib.gate(one, other, margin=0.1, errors=errors).verdict == verdict
+
+
+def test_stages_by_bounds_say_what_is_exact_and_that_lost_answers_are_not_the_same() -> None:
+    """A baseline's lost answers that count as wrong leave nothing to bound; lost answers are no same answers."""
+    answers = (np.arange(200) % 4 > 0).astype(float)
+    plan = ib.start_gate(lost_run(answers, np.arange(5), "base"), margin=0.05, errors="wrong").with_errors("bounds")
+    assert plan.look(run_of(answers, "cand")).last.is_exact
+    whole = ib.start_gate(run_of(answers, "base"), margin=0.05, errors="bounds")
+    found = whole.look(lost_run(answers, np.arange(2), "cand"))
+    assert found.passed
+    assert "the same answers" not in found.sentence

@@ -83,6 +83,28 @@ def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: flo
     assert probability[passed].sum() < 0.065
 
 
+def test_the_only_change_is_not_taken_for_a_law() -> None:
+    """The baseline had one of 50 wrong, which the candidate has right: of falls among the others nothing is known."""
+    one = np.repeat([0.0, 1.0], [40, 1960])
+    other = np.full(2000, np.nan)
+    other[39:89] = 1.0
+    look = paired_look(one, other)
+    low = lower_bound(look.difference, look.variance, look.unit, look.flips, student_boundary(2.2, look.degrees))
+    assert 0.5 < look.unit * 50 < 1.1
+    assert low < -0.04  # 4 % of falls are not seen among 49 with a probability of 0.14
+
+
+@pytest.mark.parametrize(("value", "drop"), [(0.5, 0.0), (0.5, 0.1), (0.3, 0.3)])
+def test_differences_that_are_all_alike_are_not_exact(value: float, drop: float) -> None:
+    """Of items like these they leave as much possible as the same mean difference of right and wrong answers."""
+    one = value + 0.1 * np.arange(3)
+    graded = paired_look(one, one - drop, is_finite=False)
+    assert (graded.unit, graded.degrees) == (1 / 3, 2.0)
+    assert graded.flips == pytest.approx((drop, 0.0))
+    assert paired_look(one[:1], one[:1], is_finite=False).unit == 1.0
+    assert paired_look(one, one - drop).is_exact
+
+
 def test_every_beginning_stands_for_all_items() -> None:
     """Each half and quarter of the sorted list has its part, and every item is equally likely to come first."""
     scenarios = np.repeat([0, 1], [32, 96])

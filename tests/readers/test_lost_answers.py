@@ -35,6 +35,7 @@ def frame(**columns):
     ("text", "kind"),
     [
         ("AgentTimeoutError", "time-out"),
+        ("Its time was up.", "time-out"),
         ("timed out after 600 s", "time-out"),
         ("API call error: 429", "harness"),
         ("Rate limit reached", "harness"),

@@ -181,14 +181,14 @@ def with_chance(
     pairs: PairedDifferences,
     *,
     chance: FloatArray,
-    has_unit: bool,
+    has_unit: BoolArray,
     is_of_run: bool,
 ) -> Evidence:
     """Add what leaves a difference uncertain when it is known over all items.
 
     `chance` (n_pairs, n_targets) is the variance of the difference over all items around the one that is meant. If all
     items are answered it is all that there is: then the degrees of freedom are those of the items, and right and wrong
-    answers have a `unit` (`has_unit`).
+    answers, and differences that are all alike, have a `unit` (`has_unit`).
     """
     is_whole = found.variance <= NO_ERROR**2
     found = found._replace(

@@ -25,7 +25,8 @@ class PairedDifferences:
     variance_of_all: FloatArray
     # (n_pairs, n_targets): Squared standard error of a mean of responses with variance one, as `variance_of_many` is.
     unit: FloatArray
-    # (n_pairs, n_targets): Weighted fractions of the shared items that a alone, b alone answered rightly.
+    # (n_pairs, n_targets): Weighted fractions of the shared items that a alone, b alone answered rightly; of responses
+    # other than 0 and 1 only where all differences of a scenario are equal: the mean fall, and rise.
     fell: FloatArray
     rose: FloatArray  # (n_pairs, n_targets)
     n_shared: IntArray  # (n_pairs, n_targets)
@@ -140,7 +141,7 @@ def _scenario_sums(responses: FloatArray, weights: FloatArray) -> tuple[FloatArr
     is_even = spread <= ROUNDING * mass2  # all differences are equal: nothing corrects for their mean
     spread = np.where(is_even, 0.0, spread) * inflation / total**2
     unit = np.where(is_even, 1.0, inflation) * mass2 / total**2
-    rose = (weighted - (y * w) @ y.T) / total
+    rose = np.where(is_even, np.maximum(mean, 0.0), (weighted - (y * w) @ y.T) / total)
     right = seen @ y.T  # of the column's model, over the items the row's model answered
     both_right = y @ y.T
     only_column = right - both_right

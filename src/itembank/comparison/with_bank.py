@@ -67,7 +67,7 @@ def compare_scores(
         chance = pair_variance(bank, compared.observations, matrix)[:, compared.index]
     elif estimand == QUESTIONS:
         chance = pairs.variance_of_all
-    has_unit = estimand == QUESTIONS and matrix.is_binary
+    has_unit = (estimand == QUESTIONS) & (matrix.is_binary | (pairs.variance_of_many <= 0.0))
     evidence = with_chance(found.evidence, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
     of_intervals = () if evidence.is_exact.all() else found.remarks
     of_past = (str(one).removesuffix(".") for one in note_on_past_models(bank.past_models, matrix.model_ids))

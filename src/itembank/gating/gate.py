@@ -291,8 +291,7 @@ class GatePair:
         if others:
             raise DataError(
                 f"the candidate must have run items of the baseline, got {len(others)} of {candidate.n_items} that the "
-                f"baseline did not run: {shown(others)}. Run the baseline on them, too, or limit both to a selection "
-                f"({remedy('selection=...', '--selection FILE')})."
+                f"baseline did not run: {shown(others)}. Leave these out, or run the baseline on them, too."
             )
         changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
         if changed:

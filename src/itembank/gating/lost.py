@@ -129,7 +129,8 @@ def _whichever(ways: Mapping[str, Gate], shown: Mapping[str, Gate]) -> Gate:
             for one, other in ((low.by_miss, high.by_miss), (low.by_alarm, high.by_alarm))
         )
         ends = min(low.low, high.low), max(low.high, high.high)
-        looks.append(Look(middle.n_items, difference, *ends, by_miss, by_alarm))
+        is_exact = low.is_exact and high.is_exact and ends[0] == ends[1]
+        looks.append(Look(middle.n_items, difference, *ends, by_miss, by_alarm, is_exact))
     verdict = ways["worst"].verdict if ways["worst"].verdict == ways["best"].verdict else "undecided"
     if shown is not ways:  # of stages: what is said of both cases
         notes = tuple(note for note in worst.notes if note in best.notes)

@@ -253,7 +253,7 @@ class Gate(Tabular):
         else:
             interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
         if self.verdict == "pass":
-            same = self.right_to_wrong + self.wrong_to_right == 0
+            same = self.right_to_wrong + self.wrong_to_right == 0 and not (self.lost and self.lost.candidate.n)
             told = f" It gave the same answers as {baseline} to all {look.n_items} items." if same else ""
             bound = "" if look.is_exact else f" (one-sided {100 * (1.0 - spec.miss):g} % bound, margin {margin})"
             two_sided = "" if look.is_exact else "two-sided "

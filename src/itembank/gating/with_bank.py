@@ -98,7 +98,9 @@ def bank_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
     look = PairedLook(
         float(value[0, 0]) - score,
         variance,
-        float(counts.sum()) * (min(variance / plain, 1.0) if plain > 0.0 else 1.0) if pair.is_binary else 0.0,
+        float(counts.sum()) * (min(variance / plain, 1.0) if plain > 0.0 else 1.0)
+        if pair.is_binary or not changed.any()
+        else 0.0,
         max(float(chance.freedom[0, 0]) - 1.0, 1.0),
         (float(np.sum(share * (changed < 0.0))), float(np.sum(share * (changed > 0.0)))),
     )

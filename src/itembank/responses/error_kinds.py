@@ -14,7 +14,7 @@ NO_ANSWER, ERROR = 1, 2
 # In this order: a limit of requests is the provider's, and what broke in a container is no fault of the judge.
 _SIGNS: Sequence[tuple[str, str]] = (
     ("harness", r"rate.?limit|too many requests|\b(429|5\d\d)\b|infra|harness|docker|container|environment|sandbox"),
-    ("time-out", r"time.?d?.?out|time.?limit|deadline"),
+    ("time-out", r"time.?d?.?out|time.?limit|time was up|deadline"),
     ("judge", r"judge|grader|grading|scorer|scoring|verifier|unparsed|reward.?file"),
     ("limit", r"limit|context.?(length|window|size|overflow)|max.?(tokens|turns|steps|length)|truncated|budget"),
     ("harness", r"setup|connection|network|server|service|unavailable|\bapi\b|cancel|\boom\b|out.?of.?memory|install"),
