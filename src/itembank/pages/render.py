@@ -305,7 +305,8 @@ def _packed(text: str) -> str:
 @cache
 def _asset(name: str) -> str:
     text = files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
-    return "\n".join(line.strip() for line in text.splitlines())  # a page has no use for indents
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(one for one in lines if not one.startswith(("//", "/*")))  # a page has no use for comments
 
 
 def _gather(page: Page) -> Gathered:

@@ -36,7 +36,7 @@
   const written = {
     number: (v, d) => fixed(v, d),
     score: (v, d) => fixed(100 * v, d),
-    percent: (v, d) => `${fixed(100 * v, d)} %`,
+    percent: (v, d) => `${fixed(100 * v, d)} %`,
     points: (v, d) => (v >= 0 ? "+" : "") + fixed(100 * v, d),
     count: (v) => Math.round(v).toLocaleString("en-US"),
     flag: (v) => (v ? "yes" : "no"),
