@@ -142,6 +142,7 @@ def test_tiny_banks_have_pages(n_models, n_items):
     assert "nan" not in words(page)
     assert "unknown" not in words(page)
     assert page.html().count("<h2") == len(page.sections) + 1
+    assert ("How good estimates are" in titles(page)) == (n_items > 3)  # all of three are no draw
 
 
 def test_one_scenario_has_no_comparison_of_scenarios(bank):

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,12 @@ def test_models_that_answered_alike_cannot_be_told_apart(bank):
     assert "equal" in lead_text(page)
     assert page.sections[-1].lead.startswith("m1 did better than m0 on 0 questions and worse on 0")
     check_charts(page)
+
+
+def test_a_difference_beyond_all_scores_is_not_said_to_show(pair):
+    found = PairFinding.of(pair[0], 0, 0)
+    assert "would be detected" in found.detectable_words
+    assert "too few" in replace(found, detectable=1.1).detectable_words
 
 
 def test_items_that_decide_add_up_to_the_raw_difference(bank):

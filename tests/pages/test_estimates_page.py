@@ -24,7 +24,7 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import answers, chart, column, of_kind, table, words
+from tests.pages.reading import answers, chart, column, of_kind, table, titles, words
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 SCRIPT = "<script>window.hit=1</script>"
@@ -234,6 +234,26 @@ def test_two_models_have_a_section_each(bank):
     responses = new_models(bank, 2)
     page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
     assert [section.title for section in page.sections] == ["new/0", "new/1", "How to read this"]
+
+
+@pytest.mark.parametrize(("how", "title"), [("p-irt", "Typical or not"), ("auto", "Where it differs from past models")])
+def test_typicality_is_promised_where_it_is_known(bank, how, title):
+    drawn = select(bank, 6, method="drawn")
+    responses = new_models(bank, 1).take(items=np.flatnonzero(np.isin(bank.item_ids, drawn.item_ids)))
+    page = estimates_page(bank, responses, estimate(bank, responses, selection=drawn, method=how), drawn)
+    assert title in titles(page)
+
+
+def test_names_of_many_scenarios_stand_upright(bank):
+    items = pl.DataFrame({"item_id": bank.item_ids, "scenario": [f"s{k}" for k in range(bank.n_items)]})
+    more = pl.DataFrame({"item_id": ["more-0", "more-1"], "scenario": ["more"] * 2})
+    items = pl.concat([items, more])
+    right = (np.random.default_rng(1).random((8, items.height)) < 0.5).astype(float)
+    many = calibrate(ResponseMatrix.create(right, model_ids=[f"m{k}" for k in range(8)], items=items))
+    responses = new_models(many, 4)
+    page = estimates_page(many, responses, estimate(many, responses, method="p-irt", interval="model-based"))
+    axis = chart(page, "These models score least").spec["encoding"]["x"]["axis"]
+    assert (axis["labelAngle"], axis["labelOverlap"]) == (-90, "greedy")
 
 
 def test_one_answer_and_all_answers_have_pages(bank):

@@ -78,5 +78,7 @@ def test_nothing_that_changed_is_drawn_and_shown_in_a_notebook(pair):
     assert (answers(page)[0].value, answers(page)[0].tone) == ("PASS", "good")
     assert 'class="answer one good"' in found._repr_html_()
     assert not found.flipped
+    assert "What changed" in [one.title for one in page.sections]
+    assert not any("rose" in one.title for one in page.charts)  # no bar would be in it
     check_charts(page)
     assert "PASS: old" in found._repr_html_()

@@ -128,6 +128,18 @@ def test_cells_have_the_head_of_their_column_and_names_break_after_their_parts()
     assert '<td data-label="N" class="points number">−50.0</td>' in html
 
 
+def test_long_names_break_and_numbers_stay_behind_names_read_from_right_to_left():
+    columns = (Column("a", "A", "id"), Column("x" * 18, "x" * 18, "number"))
+    table = Table.of("T", "d", {"a": ["y" * 17, "جيس-13"], "x" * 18: [1.0, 2.0]}, columns)
+    commands = Facts((("Run", "itembank run جيس"),), are_commands=True)
+    html = Page("Title", "Kind", (Text("Best: جيس-13, 88.8 points."), table, commands)).html()
+    assert "Best: جيس\u200e-13, 88.8 points." in html
+    assert f"{'x' * 16}<wbr>x<wbr>x</th>" in html
+    assert f"{'y' * 16}<wbr>y</td>" in html
+    assert ">جيس-<wbr>13</td>" in html  # what is copied has no mark
+    assert "<code>itembank run جيس</code>" in html
+
+
 def test_a_page_without_charts_brings_no_library():
     html = Page("Title", "Kind", (Text("Words."),)).html()
     assert 'id="page-library"' not in html

@@ -175,7 +175,7 @@ def _write(
     try:
         from itembank.pages import bank_page, estimates_page
 
-        command = typed_command()
+        bank, command = ib.load_bank(places[0]), typed_command()  # of its folder, which commands on the pages name
         page = estimates_page(
             *(bank, asked, estimates, selection), files=[str(places[2])], selection_file=str(places[1]), command=command
         )

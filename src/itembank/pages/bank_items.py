@@ -136,7 +136,7 @@ def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: boo
     x, bare = number("ability", AXIS, scale=scale, tickCount=7), number("place", scale=scale, labels=False)
     y, binned = number("slope", "Discrimination"), {"bin": {"binned": True}}
     tip = tips(low=("Ability from", ".2f"), high=("to", ".2f"), n=("Models", "d"))
-    n_models = number("n", "Models", tickCount=2)
+    n_models = number("n", "Models", tickCount=2, tickMinStep=1)
     models = marks("bar", {**span(bare), **binned}, n_models, tip=tip, data="model_counts", color="@soft")
     if is_dense:
         tip = tips(n=("Questions", ",d"), place=("Difficulty from", ".2f"), slope=("Discrimination from", ".2f"))
@@ -163,5 +163,5 @@ def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: boo
     tip = tips(ability=("Ability", ".2f"), error=("Standard error", ".3f"))
     errors = marks("line", x, number("error", "Error", tickCount=3), tip=tip, data="told", color="@ink")
     parts = ((models, 60), (items, 280), (errors, 80))
-    shown = [{**one, "height": height, "widthOf": 1, "aside": 64} for one, height in parts[0 if has_models else 1 :]]
+    shown = [{**one, "height": height, "widthOf": 1, "aside": 70} for one, height in parts[0 if has_models else 1 :]]
     return below(*shown, spacing=8, autosize="pad", resolve={"legend": {"color": "independent"}})

@@ -166,8 +166,10 @@ def _scores_chart(data: Data) -> Chart:
     order = np.argsort(middle, kind="stable")  # NaN comes last
     known = order[np.isfinite(middle[order])]
     hardest, easiest = (names[int(known[k])] for k in (0, -1))
-    title = f"Past models score least in {hardest} and most in {easiest}"
     least, most = (points(float(middle[k])) for k in (known[0], known[-1]))
+    title = f"Past models score least in {hardest} and most in {easiest}"
+    if least == most:
+        title = f"The median past model scores {least} in every scenario"
     words = f"The median past model scores {least} in {hardest} and {most} in {easiest}."
     x, y = score("middle", "Score"), nominal("scenario", [names[k] for k in order.tolist()])
     tip = tips(
@@ -383,7 +385,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
     """Tell what the whole bank measured for each set of items that the published one asks to be run."""
     measured = sorted((one for one in bank.subsets if "error" in one.measured), key=lambda one: one.selection.n_items)
     if not measured and any(one.apart.size for one in bank.subsets):
-        return (Text("The items that it asks to be run were drawn by chance: intervals hold whatever a model is."),)
+        return (Text("The questions to run were drawn by chance: intervals cover the true score whatever a model is."),)
     if not measured:
         return (Text("The bank was published without past models' answers and without errors measured on them."),)
     found = {name: np.array([one.measured[name] for one in measured]) for name in ("error", "half_width", "coverage")}

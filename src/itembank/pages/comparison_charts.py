@@ -91,6 +91,8 @@ class PairFinding:
         """Say how large a difference these items would show."""
         if not math.isfinite(self.detectable):
             return ""
+        if self.detectable > 1.0:
+            return "These questions are too few to show any difference."
         return (
             f"On these questions a true difference of {points(self.detectable)} would be detected "
             f"{level_words(self.power)} of the time."

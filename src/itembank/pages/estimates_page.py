@@ -320,13 +320,16 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
         n_items=("Answered", ","),
     )
     is_crowded = len(names) > 6 or len(names) * max(map(len, names)) > 100
-    x = nominal("scenario", names, orient="top", labelAngle=-45 if is_crowded else 0)
+    # many names stand upright, and what has no room is left out: the pointer and the table tell all
+    upright: dict[str, Any] = {"labelAngle": -90, "labelOverlap": "greedy"} if len(names) > 30 else {}
+    x = nominal("scenario", names, orient="top", **{"labelAngle": -45 if is_crowded else 0, **upright})
     color = ramp("value", "Estimated score", tones="heatmap", legend={"format": "%"}, domain=[low, high])
     layers = [marks("rect", tip=tip, stroke="@paper", color=color)]
-    if len(names) <= 16:  # cells of more have no room for numbers
-        ink = when({"field": "value", "gt": low + 0.62 * (high - low)}, "@paper", "@ink")
+    if len(names) <= 16:  # cells of more have no room for numbers, nor have narrow ones of a phone
+        ink = when({"field": "value", "gt": low + 0.6 * (high - low)}, "@paper", "@ink")
         text = {"field": "value", "type": "quantitative", "format": ".0%"}
-        layers.append(marks("text", text=text, color=ink, fontSize=10))
+        has_room = {"value": {"expr": "bandwidth('x') < 18 ? 0 : 1"}}
+        layers.append(marks("text", text=text, color=ink, fontSize=10, opacity=has_room))
     spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=ROW * len(models) + 20)
     columns = (
         Column("model", "Model", "id", has_menu=True),
@@ -341,6 +344,8 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
     if known.size:
         hardest, easiest = (names[int(one(middle))] for one in (np.nanargmin, np.nanargmax))
         title = f"These models score least in {hardest} and most in {easiest}"
+        if hardest == easiest:
+            title = "These models score alike in all scenarios that have an estimate"
     words = "; ".join(f"{name} {points(one)}" for name, one in zip(names, middle.tolist(), strict=True))
     table = Table("Scenarios of all models", data, columns)
     return Chart(title, spec, (drawn,), f"{title}. Median estimate of these models: {words}.", table, cut)

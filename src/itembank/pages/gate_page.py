@@ -57,7 +57,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
     most_scenarios = 30  # rows of a picture
     sections = [
         Section("The difference", _difference_charts(found)),
-        Section("What changed", (_changes_chart(found, rows[:most_scenarios]), _scenarios(rows), *_flipped(found))),
+        Section("What changed", (*_changes_charts(found, rows[:most_scenarios]), _scenarios(rows), *_flipped(found))),
         *([Section("What next", (Facts(tuple(then), are_commands=True),))] if then else []),
     ]
     both = " either way" if spec.both_sides else ""
@@ -204,8 +204,10 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     return last, every
 
 
-def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
-    """Draw how many answers fell, to the left, and rose, to the right."""
+def _changes_charts(found: Gate, rows: Sequence[Mapping[str, Any]]) -> tuple[Chart, ...]:
+    """Draw how many answers fell, to the left, and rose, to the right; nothing if none did."""
+    if not found.right_to_wrong + found.wrong_to_right:
+        return ()
     long = [
         {"scenario": one["scenario"], "place": one["place"], "way": way, "n": one[way], "at": sign * one[way]}
         for one in rows
@@ -220,7 +222,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     color = shade("way", {"fell": "@other", "rose": "@main"})
     n_all = len(found.scenarios)
     told = "; ".join(f"{one['scenario']} {one['fell']} fell, {one['rose']} rose" for one in rows[:10])
-    return Chart(
+    chart = Chart(
         f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
         f"{count(found.last.n_items)}",
         picture(marks("bar", x, y, tip=tip, color=color), height=ROW * max(len(rows), 1)),
@@ -229,6 +231,7 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
         note="Fell: from right to wrong, or to a lower response. Scenarios that changed the difference most come first"
         + (f", the first {len(rows)} of {n_all}." if len(rows) < n_all else "."),
     )
+    return (chart,)
 
 
 def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:

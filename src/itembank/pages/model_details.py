@@ -84,10 +84,11 @@ def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     own = None if trials is None else trials[row][~np.isnan(made.observed.responses[row])]
     beside = [made.past.model_ids[k] for k in past_rows(made, row).tolist()]
     answers = answer_table(made.bank, items, given, key, n_trials=own, beside=beside)
+    is_known = not np.isnan(made.estimates.typicality.typicality[row])
     parts = (
         ("Compared with past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
-        ("Typical or not", typicality_blocks(made, row)),
+        ("Typical or not" if is_known else "Where it differs from past models", typicality_blocks(made, row)),
         ("Its answers", (answers,) if items.size else ()),
         ("What to run next", next_blocks(made, [row])),
     )
@@ -157,7 +158,7 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     if made.bank.published is not None:
         return words
     check = f"itembank check {bank_argument(made.bank)} {made.results}"
-    return (*words, Facts((("Where it differs", check),), are_commands=True))
+    return (*words, Facts((("Find where it differs", check),), are_commands=True))
 
 
 def typicality_words(typicality: float) -> str:

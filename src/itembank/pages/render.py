@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 NO_BREAK = "\u00a0"
+RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc](?:\\W*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])*"
+)
 ABSENT = "–"
 WRITTEN: dict[str, Callable[[Any, int], str]] = {
     "number": lambda value, digits: _minus(f"{value:.{digits}f}"),
@@ -226,6 +229,7 @@ def pieces_html(page: Page) -> str:
 def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 (optional)
+        from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
     except ImportError as error:
         raise missing_package("reports need jinja2", PACKAGES, error) from error
     environment = Environment(
@@ -238,23 +242,29 @@ def _environment() -> "Environment":
     )
     environment.tests["number_column"] = is_number
     environment.filters["breakable"] = _breakable
+    environment.filters["as_typed"] = lambda text: Markup.escape(_as_typed(text))  # what people copy has no marks
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
     return environment
 
 
 def _visible(value: Any) -> Any:
-    """Show control characters of names, which would hide or turn what follows them; keep '37.8 %' on one line."""
-    if type(value) is not str:
-        return value
-    return "\n".join(visible(line) for line in value.split("\n")).replace(" %", NO_BREAK + "%")
+    """Show control characters of names, which would hide or turn what follows them; keep '37.8 %' on one line.
+
+    A mark ends each name that is read from right to left: the number after it would move before it.
+    """
+    return RIGHT_TO_LEFT.sub("\\g<0>\u200e", _as_typed(value)) if type(value) is str else value
+
+
+def _as_typed(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n")).replace(" %", NO_BREAK + "%")
 
 
 def _breakable(text: str) -> "Markup":
     """Return a name, escaped, that a narrow column may break after its parts, as `assets/page.js` writes it."""
     from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
 
-    return Markup("<wbr>").join(re.split(r"(?<=[_/-])(?=\w)", _visible(text)))
+    return Markup("<wbr>").join(re.split(r"(?<=[_/-])(?=\w)|(?<=\w{16})(?=\w)", _as_typed(text), flags=re.ASCII))
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:
@@ -295,7 +305,8 @@ def _packed(text: str) -> str:
 @cache
 def _asset(name: str) -> str:
     text = files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
-    return "\n".join(line.strip() for line in text.splitlines())  # a page has no use for indents
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(one for one in lines if not one.startswith(("//", "/*")))  # a page has no use for comments
 
 
 def _gather(page: Page) -> Gathered:

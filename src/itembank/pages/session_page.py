@@ -76,8 +76,10 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     standing, typicality = standing_chart(past, model), float(scores.typicality.typicality[0])
     words = "" if np.isnan(typicality) else typicality_words(typicality)
     beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
-    after: tuple[Block, ...] = (Text("Nothing was answered yet: the estimate is that of any new model."),)
+    summary = f"{session.model_id} answered nothing yet: the estimate is that of any new model."
+    after: tuple[Block, ...] = ()
     if session.n_items:
+        summary = summary_words(past, model)
         data = steps_data(session)
         after = (steps_chart(session, data), telling_table(session, data))
     sections = (
@@ -91,7 +93,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         title=title or f"{session.model_id} on {bank_title(bank)}",
         kind="Adaptive session",
         lead=(
-            Text(summary_words(past, model)),
+            Text(summary),
             Answers((answer, _stop(session), _spent(session))),
             *(Caution(one.in_words()) for one in scores.notes),
         ),
@@ -227,7 +229,8 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
         low=("From", PRECISE),
         high=("To", PRECISE),
     )
-    x, y = number("number", "Answers so far", tickCount=8), score("estimate", f"Score: {wanted_score(session)}")
+    x = number("number", "Answers so far", tickCount=8, tickMinStep=1)
+    y = score("estimate", f"Score: {wanted_score(session)}")
     decision = session.pool.spec.stopping.decision
     has_goal = decision is not None and decision.target == wanted_score(session)
     goal = (

@@ -48,7 +48,7 @@ OTHER = CATEGORIES[1]
 SEQUENTIAL = (
     Tone("#F2F6FA", "#182430"),
     Tone("#B8D4E8", "#1D4A70"),
-    Tone("#5FA3CF", "#2F79AE"),
+    Tone("#5FA3CF", "#27689A"),
     Tone("#0072B2", "#6FB1DD"),
     Tone("#003A61", "#DCEBF7"),
 )
@@ -177,6 +177,7 @@ def chart_config(is_dark: bool) -> dict[str, Any]:
             "domain": False,
             "ticks": False,
             "labelPadding": 6,
+            "labelSeparation": 4,
             "titlePadding": 10,
         },
         "axisX": {"grid": False, "domain": True, "domainColor": colour["soft"]},

@@ -213,8 +213,9 @@ def plan(
 
 
 def overall_plan(bank: Bank) -> Plan | None:
-    """Return the table of the overall score; None of a bank that is asked for another, or has few of its items."""
-    return plan(bank) if bank.headline is None and bank.rest is None else None
+    """Return the table of the overall score; None of a bank that is asked for another, or has few items or of them."""
+    has_table = bank.headline is None and bank.rest is None and len(table_sizes(bank.n_total)) > 1
+    return plan(bank) if has_table else None
 
 
 def table_sizes(n_total: int) -> list[int]:

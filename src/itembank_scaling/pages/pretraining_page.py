@@ -139,7 +139,7 @@ def _forecasts(law: PretrainingLaw, name: str, rows: Rows) -> Table:
         Column("low", f"{level_words(law.level)} from", "score"),
         Column("high", "to", "score"),
         *heads("law", "beyond", "n_sizes", "residual"),
-        Column("note", "Note"),
+        *([Column("note", "Note")] if any(row["note"] for row in rows) else []),
     )
     rows = [row | {"residual": 100.0 * row["residual"]} for row in rows]
     places = {one.scenario: place for place, one in enumerate(law.scenarios)}

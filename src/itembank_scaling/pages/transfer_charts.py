@@ -25,7 +25,7 @@ from itembank.pages.grammar import (
     tips,
     when,
 )
-from itembank.pages.theme import level_words, percent, points, shortened
+from itembank.pages.theme import count, level_words, percent, points, shortened
 from itembank.tables import plural
 from itembank_scaling.transfers.convergent import ConvergentValidity
 from itembank_scaling.transfers.transfers import Transfer
@@ -158,7 +158,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         Column("high", "To", "number", 2),
     )
     return Chart(
-        f"{TITLES[table]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
+        f"{TITLES[table]}: {count(above)} of {plural(len(data) // 2, 'pair')} are clearly above 0",
         spec,
         (data,),
         f"The highest: {'; '.join(highest)}. The median is {np.median(known):.2f}.",

@@ -31,6 +31,7 @@ from itembank.pages.grammar import (
     span,
 )
 from itembank.pages.theme import count, percent, points, shortened
+from itembank.tables import plural
 from itembank_scaling.pages.transfer_charts import correlations
 from itembank_studies.papers.dimensions import Dimensionality
 from itembank_studies.papers.item_predictions import ItemPredictions
@@ -72,13 +73,14 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
         asked = [name for name in names for _ in found.candidates]
         data.append(Data("dims", {"asked": asked, "dims": list(found.candidates) * len(names), **errors}))
         dims: Spec = {"field": "dims", "type": "ordinal", "axis": {"title": "Dimensions", "labelAngle": 0}}
-        y = number("change", f"Change against {found.candidates[0]} (%)", "+.0%")  # the smallest number of dimensions
+        y = number("change", f"Change against {found.candidates[0]} (%)", "+.0%", tickMinStep=0.01)
         color = shade("asked", names, orient="bottom", columns=2, labelLimit=260)
         drawn = (("rule", span(y)), ("line", y), ("point", y))
         lines = [marks(kind, dims, along, color=color) for kind, along in drawn]
         parts.append(panel(width, 220, *lines, ruled("y", 0.0, strokeDash=SOLID), title="Held-out error", data="dims"))
         note += " Bars: ± one standard error over models."
-    words = f"{found.n_dims_parallel} dimensions tell more than chance"
+    verb = "tells" if found.n_dims_parallel == 1 else "tell"
+    words = f"{plural(found.n_dims_parallel, 'dimension')} {verb} more than chance"
     if found.n_dims is not None:
         words += f"; held-out answers are predicted with {found.n_dims}"
     first = f"The first component explains {percent(float(found.shares[0]), 0)} of the variance."
@@ -154,7 +156,7 @@ def _homogeneity_row(row: int, one: SimpleNamespace, domain: list[float], *, is_
         bins, beyond = _bins(values)
         data.append(Data(f"{what.lower()}-{row}", bins))
         x = {**number("low", what * is_last, scale=exact, tickCount=4), "bin": {"binned": True}}
-        bars = marks("bar", span(x), number("n", tickCount=3), binSpacing=0)
+        bars = marks("bar", span(x), number("n", tickCount=3, tickMinStep=1), binSpacing=0)
         parts.append(panel(125, 90, bars, title=f"Spread {spread:.2f}{beyond}", data=data[-1].name))
     information = one.information / (one.n_items - one.n_degenerate)
     data.append(Data(f"information-{row}", {"ability": one.grid, "information": information}))
@@ -171,7 +173,7 @@ def _bins(values: FloatArray) -> tuple[dict[str, Any], str]:
     lower, middle, upper = np.quantile(known, (0.16, 0.5, 0.84))
     reach = 3.0 * max(float(upper - lower), 1e-6)
     low, high = max(float(known.min()), middle - reach), min(float(known.max()), middle + reach)
-    room = max(high - low, 1e-6)
+    room = max(high - low, 1e-3)  # narrower bins are none to the chart
     counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, 31))
     below, above = int((known < edges[0]).sum()), int((known > edges[-1]).sum())
     beyond = f"{f' ‹ {below}' if below else ''}{f' › {above}' if above else ''}"

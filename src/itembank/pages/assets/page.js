@@ -16,7 +16,7 @@
     return element;
   };
 
-  const breakable = (text) => text.split(/(?<=[_/-])(?=\w)/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
+  const breakable = (text) => text.split(/(?<=[_/-])(?=\w)|(?<=\w{16})(?=\w)/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
 
   const save = (blob, name) => {
     const link = make("a", { download: name });
@@ -32,11 +32,11 @@
   };
 
   /* ---- cells, as itembank.pages.render writes them ---- */
-  const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
+  const fixed = (value, digits) => (+value.toFixed(digits) || 0).toFixed(digits).replace("-", "−");
   const written = {
     number: (v, d) => fixed(v, d),
     score: (v, d) => fixed(100 * v, d),
-    percent: (v, d) => `${fixed(100 * v, d)} %`,
+    percent: (v, d) => `${fixed(100 * v, d)} %`,
     points: (v, d) => (v >= 0 ? "+" : "") + fixed(100 * v, d),
     count: (v) => Math.round(v).toLocaleString("en-US"),
     flag: (v) => (v ? "yes" : "no"),
