@@ -206,7 +206,7 @@ def choose_n_dims(
         rows = np.arange(responses.n_models)
     group = sibling_groups(responses)
     held_out = leave_out(responses, Split.of(np.isin(group, group[one_of_each(group, rows)[::5]])))
-    tried = feasible(candidates, held_out.n_calibration, spec)
+    tried = feasible(candidates, held_out.n_calibration, held_out.usable.size, spec)
     item_model: ItemModel = "nested" if is_nested else "mirt"
     progress(f"trying {tried[0]}", 0.0)
     *found, family = _try(held_out, spec, tried[0], item_model)
@@ -295,21 +295,23 @@ def _stride(responses: ResponseMatrix) -> int:
     return -(-responses.n_items // MOST_ITEMS)
 
 
-def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
-    """Candidates that the method allows and the past models suffice for, rising.
+def feasible(candidates: tuple[int, ...], n_models: int, n_items: int, spec: CalibrationSpec) -> tuple[int, ...]:
+    """Candidates that the method allows, and past models and items suffice for, rising.
 
     Raises
     ------
     ParameterError
         Without one.
     """
-    models_per_dimension = 4
-    most = 1 if isinstance(spec, MarginalML) else n_models
-    tried = tuple(n for n in sorted(set(candidates)) if n == 1 or (n <= most and n * models_per_dimension <= n_models))
+    models_per_dimension, items_per_dimension = 4, 2
+    most = min(n_models // models_per_dimension, n_items // items_per_dimension)
+    if isinstance(spec, MarginalML):
+        most = 1
+    tried = tuple(n for n in sorted(set(candidates)) if n <= max(most, 1))
     if not tried or tried[0] < 1:
         raise ParameterError(
             f"a candidate number of dimensions must be at least 1 and leave {models_per_dimension} of the {n_models} "
-            f"past models to each, got {candidates}."
+            f"past models and {items_per_dimension} of the {n_items} items to each, got {candidates}."
         )
     return tried
 
