@@ -54,7 +54,7 @@ def test_questions_are_found_in_the_place_of_ids_and_among_items_kept_aside():
         item_id="What is the capital of the country whose number is " + pl.col("item_id") + "?"
     )
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, items=items))
-    with pytest.raises(DataError, match="'item_id'.* Import the results with other names"):  # it cannot be dropped
+    with pytest.raises(DataError, match=r"'item_id'.* Import the results with other names"):  # it cannot be dropped
         check_no_questions(bank)
     bank = retire(with_column("prompt", "2+2="), BANK.item_ids[:1], reason="wrong key")
     with pytest.raises(DataError, match="columns 'prompt'"):
