@@ -78,8 +78,10 @@ def test_three_abilities_are_found_where_there_are_three():
     assert np.argmax(choice.log_likelihoods) == 2
 
 
-def test_few_models_are_not_asked_for_many_dimensions():
+def test_few_models_or_items_are_not_asked_for_many_dimensions():
     assert choose_n_dims(simulated(20, 60, 1)).candidates == (1, 2)
+    assert choose_n_dims(simulated(60, 5, 1)).candidates == (1, 2)
+    assert choose_n_dims(simulated(60, 3, 1)).candidates == (1,)
 
 
 def test_marginal_ml_is_not_asked_for_more_than_two():
