@@ -133,9 +133,10 @@ def test_control_characters_never_reach_the_terminal(capsys):
 
 
 def test_names_drive_neither_a_terminal_nor_a_job_of_github(capsys):
-    assert wrapped("a\x1b[2J\r.csv: is empty.\n ::error::b") == "a\\x1b[2J\\r.csv: is empty.\n \\::error::b"
-    Printer("table").rows([{"scenario": "::stop-commands::x", "n_items": n} for n in (1, 2)], "replay")
-    assert "\n  \\::stop-commands::x" in capsys.readouterr().out
+    assert wrapped("a\x1b[2J\r.csv: is empty.\n ::error::b") == "a\\x1b[2J\\r.csv: is empty.\n\\::error::b"
+    Printer("table").rows([{"scenario": name, "n_items": 1} for name in ("::stop-commands::x", "a" * 18)], "replay")
+    own, other = capsys.readouterr().out.splitlines()[-3:-1]
+    assert (own.startswith(" \\::stop-commands::x "), len(own)) == (True, len(other))
 
 
 def test_a_missing_number_is_no_success():

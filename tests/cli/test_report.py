@@ -4,6 +4,7 @@ import pytest
 
 from itembank.bank.bank_files import save_bank
 from itembank.banks import start
+from itembank.cli.options import typed_command
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("without_library")
@@ -30,3 +31,8 @@ def test_a_name_that_no_page_has_is_refused_before_any_work(run, bank_folder, mo
     outcome = run("report", bank_folder, "-o", "bank.pdf")
     assert outcome.code == 2
     assert "must end in .html" in outcome.err
+
+
+def test_the_command_of_a_page_names_files_of_letters_that_cannot_be_seen(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["itembank", "report", "a b\n", "ü"])
+    assert typed_command() == "itembank report $'a b\\x0a' 'ü'"

@@ -122,22 +122,23 @@ def test_what_others_show_of_a_page_is_its_title_and_first_sentence(html):
 
 def test_cells_have_the_head_of_their_column_and_names_break_after_their_parts():
     columns = (Column("a", 'A_"x"', "id"), Column("n", "N", "points"))
-    table = Table.of("T", "d", {"a": ["one_two/<b>-3"], "n": [-0.5]}, columns)
+    table = Table.of("T", "d", {"a": ["one_two/<b>-3", "4"], "n": [-0.5, -0.0001]}, columns)
     html = Page("Title", "Kind", (table,)).html()
     assert '<td data-label="A_&#34;x&#34;" class="id">one_<wbr>two/&lt;b&gt;-<wbr>3</td>' in html
     assert '<td data-label="N" class="points number">−50.0</td>' in html
+    assert '<td data-label="N" class="points number">0.0</td>' in html  # as the script writes it
 
 
 def test_long_names_break_and_numbers_stay_behind_names_read_from_right_to_left():
     columns = (Column("a", "A", "id"), Column("x" * 18, "x" * 18, "number"))
     table = Table.of("T", "d", {"a": ["y" * 17, "جيس-13"], "x" * 18: [1.0, 2.0]}, columns)
-    commands = Facts((("Run", "itembank run جيس"),), are_commands=True)
+    commands = Facts((("Run", "itembank run 'جيس 5 %.csv'"),), are_commands=True)
     html = Page("Title", "Kind", (Text("Best: جيس-13, 88.8 points."), table, commands)).html()
     assert "Best: جيس\u200e-13, 88.8 points." in html
     assert f"{'x' * 16}<wbr>x<wbr>x</th>" in html
     assert f"{'y' * 16}<wbr>y</td>" in html
     assert ">جيس-<wbr>13</td>" in html  # what is copied has no mark
-    assert "<code>itembank run جيس</code>" in html
+    assert "<code>itembank run &#39;جيس 5 %.csv&#39;</code>" in html
 
 
 def test_a_page_without_charts_brings_no_library():

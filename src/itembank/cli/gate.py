@@ -1,7 +1,6 @@
 """`itembank gate`: whether a change broke the model."""
 
 import os
-import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -353,14 +352,13 @@ def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str]
     if outputs.get("report") is not None:
         from itembank.pages.gate_page import gate_page
 
-        typed = typed_command()
-        words = shlex.split(typed)
+        words = ["itembank", *sys.argv[1:]]
         place = words.index("--") if "--" in words else len(words)  # what comes after it is a harness's
         words[place:place] = [
             word for one in ("--junit gate.xml", "--github") if one.split()[0] not in words for word in one.split()
         ]
-        ways = [*([then] if then else []), ("In continuous integration", shlex.join(words))]
-        write_report(gate_page(found, command=typed, then=ways), outputs["report"])
+        ways = [*([then] if then else []), ("In continuous integration", " ".join(map(shell_word, words)))]
+        write_report(gate_page(found, command=typed_command(), then=ways), outputs["report"])
     if outputs.get("junit") is not None:
         write_text(outputs["junit"], junit_xml(found))
     if outputs.get("github"):

@@ -1,6 +1,5 @@
 """What several commands take: options and arguments as annotations, and what commands do with them."""
 
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from click.core import ParameterSource
 import itembank as ib
 from itembank.cli.render import Printer, detail, is_quiet, note
 from itembank.cli.signatures import Maker, NamedChoice, argument, option
-from itembank.errors import DataError
+from itembank.errors import DataError, shell_word
 from itembank.files.atomic import check_destination, check_no_bank, kept_aside, replacing_file
 from itembank.files.documents import Named, read_choices
 from itembank.files.hub import is_hub_name, quieten
@@ -353,4 +352,4 @@ def report_result(path: Path | None, out: Printer, page: "Callable[[str], Page]"
 
 def typed_command() -> str:
     """Return the command as it was typed, for the page that it writes."""
-    return shlex.join(["itembank", *sys.argv[1:]])
+    return " ".join(map(shell_word, ["itembank", *sys.argv[1:]]))

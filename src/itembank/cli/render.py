@@ -146,8 +146,11 @@ def note(message: str) -> None:
 
 
 def _no_command(line: str) -> str:
-    """Put a backslash before what GitHub would take for a command: the name of a stranger that begins a line."""
-    return re.sub(r"^(\s*)(?=::|##\[)", r"\1\\", line)
+    """Put a backslash before what GitHub would take for a command: the name of a stranger that begins a line.
+
+    It stands where a blank was, if any, so that columns stay below each other.
+    """
+    return re.sub(r"^(\s*?)\s?(?=::|##\[)", r"\1\\", line)
 
 
 def wrapped(message: str, *, indent: int = 0) -> str:

@@ -253,18 +253,24 @@ def _visible(value: Any) -> Any:
 
     A mark ends each name that is read from right to left: the number after it would move before it.
     """
-    return RIGHT_TO_LEFT.sub("\\g<0>\u200e", _as_typed(value)) if type(value) is str else value
+    return RIGHT_TO_LEFT.sub("\\g<0>\u200e", _on_one_line(_as_typed(value))) if type(value) is str else value
 
 
 def _as_typed(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n")).replace(" %", NO_BREAK + "%")
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace(" %", NO_BREAK + "%")
 
 
 def _breakable(text: str) -> "Markup":
     """Return a name, escaped, that a narrow column may break after its parts, as `assets/page.js` writes it."""
     from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
 
-    return Markup("<wbr>").join(re.split(r"(?<=[_/-])(?=\w)|(?<=\w{16})(?=\w)", _as_typed(text), flags=re.ASCII))
+    return Markup("<wbr>").join(
+        re.split(r"(?<=[_/-])(?=\w)|(?<=\w{16})(?=\w)", _on_one_line(_as_typed(text)), flags=re.ASCII)
+    )
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:
@@ -283,7 +289,8 @@ def cell(value: Any, column: Column) -> str:
 
 
 def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    """Write a true minus, and never '-0.0': the script writes neither when rows are sorted."""
+    return re.sub(r"^-(?=[0.]+$)", "", text).replace("-", "−")
 
 
 def is_number(column: Column) -> bool:

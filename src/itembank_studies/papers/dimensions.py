@@ -271,7 +271,7 @@ def held_out_errors(
     n_folds = 5  # a fifth of the models at a time, as in tinyBenchmarks; each candidate costs so many fits
     splits = splits_of(dealt_out(by_score, n_folds, rng))
     parts = [leave_out(responses, split) for split in splits]
-    n_models, n_items = (min(sizes) for sizes in zip(*((part.n_calibration, part.usable.size) for part in parts), strict=True))
+    n_models, n_items = (min(sizes) for sizes in zip(*((p.n_calibration, p.usable.size) for p in parts), strict=True))
     tried = feasible(candidates, n_models, n_items, spec)
     n_even = min(int(part.is_even.sum()) for part in parts)
     sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
