@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import itembank as ib
+from itembank.files.documents import with_digest
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.stages import PLAN, GatePlan, start_gate
 from itembank.irt.bernoulli import probability
@@ -92,6 +93,27 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
             GatePlan.load(tmp_path / "gate")
     with pytest.raises(ib.errors.DataError, match="folder of a gate"):
         GatePlan.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("boundaries", [2.0, 2.0], "three standard errors"),
+        ("boundaries", [2.0, 2.0, float("nan")], "three standard errors"),
+        ("sizes", [100, 50], "sizes must rise"),
+        ("sizes", [50, 5000], "sizes must rise"),
+        ("sizes", [], "sizes must rise"),
+        ("order", ["other"] * 1000, "items of the baseline, each once"),
+    ],
+)
+def test_a_signed_plan_that_no_gate_can_have_is_refused(tmp_path: Path, field: str, value: object, told: str) -> None:
+    """A digest shows damage, not intent."""
+    start_gate(changed(0, 0)[0]).save(tmp_path / "gate")
+    path = tmp_path / "gate" / PLAN
+    record = {**json.loads(path.read_text(encoding="utf-8")), field: value}
+    path.write_text(json.dumps(with_digest({name: one for name, one in record.items() if name != "sha256"})))
+    with pytest.raises(ib.errors.IntegrityError, match=f"does not hold a gate: .*{told}"):
+        GatePlan.load(tmp_path / "gate")
 
 
 @pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="questions")])

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -286,7 +287,7 @@ class GatePlan(Compact):
                 warnings.simplefilter("ignore", DataWarning)  # of lost answers, given at the start
                 baseline = read_responses(Path(folder) / BASELINE)
             probabilities = Path(folder) / PROBABILITIES
-            return cls(
+            plan = cls(
                 baseline=baseline,
                 spec=GateSpec(**record["spec"]),
                 order=tuple(map(str, record["order"])),
@@ -296,8 +297,19 @@ class GatePlan(Compact):
                 bank_id=str(record["bank"]),
                 bank_place=place_of(str(record["bank_place"]), Path(folder)),
             )
+            plan._check()
         except (KeyError, TypeError, ValueError) as error:
             raise IntegrityError(f"{path} does not hold a gate: {error}. Start anew.") from error
+        return plan
+
+    def _check(self) -> None:
+        """Raise `ValueError` where a file says what no gate can be."""
+        if len(self.boundaries) != 3 or not all(one > 0.0 for one in self.boundaries):
+            raise ValueError(f"boundaries must be three standard errors above 0, got {self.boundaries}")
+        if not self.sizes or self.sizes[0] < 1 or any(a >= b for a, b in pairwise((*self.sizes, len(self.order) + 1))):
+            raise ValueError(f"sizes must rise from 1 or more to at most {len(self.order)} items, got {self.sizes}")
+        if len(set(self.order)) < len(self.order) or not set(self.order) <= set(self.baseline.item_ids):
+            raise ValueError("order must have items of the baseline, each once")
 
 
 def check_gate_destination(folder: Path) -> None:
