@@ -98,8 +98,8 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("boundaries", [2.0, 2.0], "three standard errors"),
-        ("boundaries", [2.0, 2.0, float("nan")], "three standard errors"),
+        ("boundaries", [2.0, 2.0], "three numbers of standard errors"),
+        ("boundaries", [2.0, 2.0, float("nan")], "three numbers of standard errors"),
         ("sizes", [100, 50], "sizes must rise"),
         ("sizes", [50, 5000], "sizes must rise"),
         ("sizes", [], "sizes must rise"),

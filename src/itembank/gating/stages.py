@@ -304,8 +304,8 @@ class GatePlan(Compact):
 
     def _check(self) -> None:
         """Raise `ValueError` where a file says what no gate can be."""
-        if len(self.boundaries) != 3 or not all(one > 0.0 for one in self.boundaries):
-            raise ValueError(f"boundaries must be three standard errors above 0, got {self.boundaries}")
+        if len(self.boundaries) != 3 or not all(one >= 0.0 for one in self.boundaries):
+            raise ValueError(f"boundaries must be three numbers of standard errors, got {self.boundaries}")
         if not self.sizes or self.sizes[0] < 1 or any(a >= b for a, b in pairwise((*self.sizes, len(self.order) + 1))):
             raise ValueError(f"sizes must rise from 1 or more to at most {len(self.order)} items, got {self.sizes}")
         if len(set(self.order)) < len(self.order) or not set(self.order) <= set(self.baseline.item_ids):
