@@ -40,6 +40,8 @@ def test_values_outside_are_named_by_id_with_what_to_do():
         ({"n_trials": np.ones((2, 2), dtype=int)}, r"n_trials must have shape .* = \(2, 3\), got \(2, 2\)"),
         ({"costs": {"seconds": np.ones((3, 2))}}, r"seconds must have shape .* got \(3, 2\)"),
         ({"scenarios": ["one"]}, "scenarios must name one scenario an item: 1 for 3 items"),
+        ({"scenarios": ["one", "one\0", "two"]}, "scenario must not end in the character NUL"),
+        ({"item_ids": ["1", "2\0", "3"]}, "item_id must not end in the character NUL"),
     ],
 )
 def test_tables_and_arrays_that_do_not_fit(arguments, message):

@@ -321,16 +321,21 @@ class ResponseMatrix(Compact):
         return _positions(self.item_ids, item_ids, "item")
 
 
+NUL = "{} must not end in the character NUL (\\0): arrays of NumPy leave it out. Write these names without it."
+
+
 def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
-    """Return the item table with text columns `item_id`, `scenario`, `subscenario` first."""
+    """Return the item table with text columns `item_id`, `scenario`, `subscenario` first; no name may end in NUL."""
     if "scenario" not in items.columns:
         items = items.with_columns(pl.lit(DEFAULT_SCENARIO).alias("scenario"))
     if "subscenario" not in items.columns:
         items = items.with_columns(pl.lit(None, dtype=pl.String).alias("subscenario"))
     first = ["item_id", "scenario", "subscenario"]
-    return items.select(
-        *(pl.col(name).cast(pl.String) for name in first), *(name for name in items.columns if name not in first)
-    )
+    items = items.with_columns(pl.col(first).cast(pl.String))
+    for column in first[1:]:
+        if items[column].str.ends_with("\0").any():
+            raise DataError(NUL.format(column))
+    return items.select(*first, *(name for name in items.columns if name not in first))
 
 
 def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
@@ -486,6 +491,8 @@ def _id_problems(names: Sequence[str], column: str) -> list[str]:
     problems = []
     if any(name is None or name == "" for name in names):
         problems.append(f"{column} must not be empty.")
+    if any(name.endswith("\0") for name in names if name):
+        problems.append(NUL.format(column))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         problems.append(f"{column} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
