@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
-from itembank.readers.jq_programs import row_program
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -185,22 +184,6 @@ def test_a_header_longer_than_the_limit_of_the_csv_module(tmp_path):
     assert read_responses(tmp_path / "r.csv").item_ids == names
 
 
-@pytest.mark.parametrize("layout", ["wide-models", "wide-items"])
-def test_real_wide_data_agrees_with_the_long_file(layout, shared_dir, tmp_path):
-    folder = shared_dir / "data" / "mmlu-pro"
-    wide = pl.read_parquet(folder / "wide_uint8.parquet")
-    models = [name for name in wide.columns if name != "item_id"]
-    wide = wide.with_columns(pl.col(models).replace(255, None))  # the file marks a missing response by 255
-    if layout == "wide-models":
-        wide = wide.transpose(include_header=True, header_name="model_id", column_names="item_id")
-    wide.write_parquet(tmp_path / "wide.parquet")
-    got = read_responses(tmp_path / "wide.parquet")
-    expected = read_responses(folder / "responses.parquet")
-    expected = expected.take(models=expected.model_indices(got.model_ids), items=expected.item_indices(got.item_ids))
-    np.testing.assert_array_equal(got.responses, expected.responses)
-    assert got.responses.shape == (34, 12032)
-
-
 def test_a_column_without_a_name_is_refused_like_any_other(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,,m\na,word,1\nb,2,0\n")
     with pytest.raises(DataError, match=r"must hold the responses of a model, got 1 that hold something else: '' "):
@@ -303,16 +286,6 @@ def test_a_verdict_that_agrees_is_no_news(tmp_path, rows):
         assert read(tmp_path, f"model_id,item_id,response,correct\n{rows}").n_items == 2
 
 
-@pytest.mark.parametrize("folder", [False, True])
-def test_rows_and_columns_of_a_wide_table_are_chosen(tmp_path, folder):
-    """Rows that were not asked for counted, and what they were chosen by was an item."""
-    text = "model_id,run,note,q1,q2\na,first,n,1,0\na,second,n,0,1\nb,first,n,1,1\nb,second,n,0,0\n"
-    (tmp_path / "r.csv").write_text(text)
-    spec = ReadingSpec(where={"run": "first"}, drop_columns=("note",))
-    matrix = read_responses(tmp_path if folder else tmp_path / "r.csv", spec=spec)
-    assert (matrix.item_ids, matrix.responses.tolist()) == (["q1", "q2"], [[1, 0], [1, 1]])
-
-
 @pytest.mark.parametrize("ending", [".csv", ".jsonl.gz"])
 def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
     """Names cut at their first dot made one model of these two."""
@@ -325,41 +298,6 @@ def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
     with pytest.warns(DataWarning, match="the results of one in each file: 'Qwen2.5-72B', 'Qwen2.5-7B'"):
         matrix = read_responses(sorted(tmp_path.iterdir()))
     assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
-
-
-WIDE = pl.DataFrame({"q1": [1, 0, 1], "q2": [0, 0, 1]})
-
-
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "...1", "X", "rownames", "__index_level_0__"])
-def test_names_of_rows_are_the_models(tmp_path, name):
-    """R's write.csv and pandas write them into a first column without a name of its own."""
-    WIDE.clone().insert_column(0, pl.Series(name, ["a", "b", "c"])).write_csv(tmp_path / "r.csv", quote_style="always")
-    words = "the first column, which has no name" if not name else f"the first column, '{name}'"
-    with pytest.warns(DataWarning, match=rf"read {words}, as model_id\. If a row is an item, add: format='wide-items'"):
-        matrix = read_responses(tmp_path / "r.csv")
-    assert (matrix.model_ids, matrix.item_ids) == (["a", "b", "c"], ["q1", "q2"])
-    np.testing.assert_array_equal(matrix.responses, WIDE.to_numpy())
-    with pytest.warns(DataWarning, match="as item_id"):
-        turned = read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="wide-items"))
-    np.testing.assert_array_equal(turned.responses, matrix.responses.T)
-
-
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "index"])
-@pytest.mark.parametrize("first", [0, 1])
-def test_numbers_of_rows_are_no_item(tmp_path, name, first):
-    """The first two rows' numbers are in [0, 1], so that such a column was an item."""
-    frame = WIDE.head(2).insert_column(0, pl.Series("model_id", ["a", "b"]))
-    frame.insert_column(0, pl.Series(name, [first, first + 1])).write_csv(tmp_path / "r.csv")
-    with pytest.warns(DataWarning, match=f"left out the column '{name}', which numbers the rows"):
-        assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2"]
-
-
-def test_a_column_of_numbers_that_number_no_rows_is_an_item(tmp_path):
-    frame = (
-        WIDE.clone().insert_column(0, pl.Series("model_id", ["a", "b", "c"])).with_columns(index=pl.Series([1, 0, 0]))
-    )
-    frame.write_csv(tmp_path / "r.csv")
-    assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2", "index"]
 
 
 @pytest.mark.parametrize("separator", [";", "\t", ","])
@@ -479,18 +417,6 @@ def test_a_model_by_its_usual_name_beside_columns_that_were_told(tmp_path):
     assert matrix.model_ids == ["a", "b"]
 
 
-def test_numbers_of_rows_that_were_written_twice_are_no_item(tmp_path):
-    (tmp_path / "r.csv").write_text("Unnamed: 0.1,Unnamed: 0,model_id,x,y\n0,0,a,1,0\n1,1,b,0,1\n")
-    with pytest.warns(DataWarning, match="'Unnamed: 0.1', 'Unnamed: 0', which numbers the rows"):
-        assert read_responses(tmp_path / "r.csv").item_ids == ["x", "y"]
-
-
-def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
-    pl.DataFrame({"model_id": ["a", "b"], "x": [[1, 0], [0]], "y": [[1], [1]]}).write_parquet(tmp_path / "r.parquet")
-    with pytest.raises(DataError, match=r"'\[1, 0\]' 1 times.* must be so in every row of a long table"):
-        read_responses(tmp_path / "r.parquet")
-
-
 def test_empty_columns_of_a_spreadsheet_are_left_out(tmp_path):
     assert read(tmp_path, "model_id,item_id,response,,\na,x,1,,\n").responses.tolist() == [[1]]
 
@@ -515,21 +441,6 @@ def test_a_question_may_be_called_like_a_mean(tmp_path):
     assert read_responses(tmp_path / "t.csv").n_items == 3
 
 
-def test_models_beside_a_column_called_as_a_response_are_not_lost(tmp_path):
-    for item in ("question_id", "item_id"):
-        table = f"{item},correct,gpt4,claude\n1,1,0,1\n2,0,1,1\n"
-        says = r"'gpt4', 'claude' may be models.* add: --as wide-items; if 'correct' alone"
-        assert re.search(says, refused(tmp_path, table))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # which column is read as item_id
-            assert sorted(read(tmp_path, table, format="wide-items").model_ids) == ["claude", "correct", "gpt4"]
-    with pytest.warns(DataWarning, match="no column names a model"):
-        assert read(tmp_path, table, columns={"response": "correct"}).responses.tolist() == [[1.0, 0.0]]
-    with pytest.warns(DataWarning) as caught:
-        read(tmp_path, "item_id,correct,gpt4,is_final,topic\n1,1,0,1,x\n2,0,1,1,y\n")
-    assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
-
-
 @pytest.mark.parametrize("key", ["model_id", "item_id"])
 def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp_path):
     """What is known of each model became an item, and the difficulty of each item a model."""
@@ -550,21 +461,6 @@ def refused(folder, text, name="r.csv", **choices):
         warnings.simplefilter("ignore", DataWarning)
         read(folder, text, name, **choices)
     return str(caught.value)
-
-
-def test_answers_and_what_is_right_are_no_models(tmp_path):
-    table = "question_id,label,prediction\n1,0,0\n2,1,1\n3,1,0\n"
-    program = ". + {model_id: $stem, item_id: .question_id, response: (.prediction == .label)}"
-    says = refused(tmp_path, table)
-    assert f"To compare 'prediction' with 'label', add: --jq '{program}'\n" in says
-    with pytest.warns(DataWarning, match=r"as item_id\. Other columns are read as models: 'label', 'prediction'\."):
-        assert read(tmp_path, table, format="wide-items").n_models == 2
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert read(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0]]
-    assert "(.pred == .y_true)" in refused(tmp_path, "id,y_true,pred\n1,0,0\n")
-    assert "((.pred | tonumber) == (.label | tonumber))" in refused(tmp_path, "item,label,pred\n1,0.0,0\n2,1.0,1\n")
-    assert "(.answer == .expected)" in refused(tmp_path, "model,item,expected,answer\na,1,x,x\n")
-    assert "To compare" not in refused(tmp_path, "id,expected,answer,correct\n1,x,x,1\n")
 
 
 def test_columns_on_another_scale_are_named(tmp_path):
@@ -590,21 +486,6 @@ def test_a_row_of_a_table_whose_ids_come_again_may_be_one_response(tmp_path, tab
     assert "--drop-column" not in message
 
 
-def test_columns_of_verdicts_beside_others_are_the_models(tmp_path):
-    table = "item_id,a,b,patch,why\n1,resolved,unresolved,0,x\n2,unresolved,resolved,1,y\n3,resolved,resolved,0,z\n"
-    assert "'a', 'b' say in words what is right. To leave these out, add: --drop-column patch" in refused(
-        tmp_path, table
-    )
-    with pytest.warns(DataWarning, match="'resolved' as right"):
-        assert read(tmp_path, table, drop_columns=("patch", "why")).responses.tolist() == [[1, 0, 1], [0, 1, 1]]
-
-
-def test_another_mark_in_columns_of_verdicts_alone_may_be_missing(tmp_path):
-    says = refused(tmp_path, "item_id,a,b\n1,yes,no\n2,?,yes\n3,no,no\n4,no,no\n5,no,yes\n6,no,no\n")
-    assert "missing, add: --missing '?'" in says
-    assert not any(one in says for one in ("To leave these out", "is the scenario"))
-
-
 def test_a_text_in_which_there_is_a_percent_sign_is_no_percentage(tmp_path):
     text = "model_id,item_id,response\na,x,They sell 75% of the cakes\na,y,It is [1] or so\na,z,Nobody knows\n"
     says = refused(tmp_path, text)
@@ -622,152 +503,8 @@ def test_words_that_are_all_wrong_but_one(tmp_path):
     assert read(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0, 1.0, 0.0]]
 
 
-def test_a_list_of_objects_is_read_by_a_program_that_knows_the_model_beside_it(tmp_path):
-    record = {"model": "org/a", "n_examples": 2, "examples": [{"id": "x", "score": 1}, {"id": "y", "score": 0}]}
-    program = ".model as $model | .examples[] | . + {model_id: $model, item_id: .id, response: .score}"
-    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    matrix = read(tmp_path, json.dumps(record), "r.json", jq=program)
-    assert (matrix.model_ids, matrix.responses.tolist()) == (["org/a"], [[1.0, 0.0]])
-
-
 def test_two_lines_of_names_are_named(tmp_path):
     assert "make one line of both" in refused(tmp_path, "model_id,acc,acc,f1,f1\n,mean,std,mean,std\na,1,0,1,0\n")
-
-
-@pytest.mark.parametrize("inside", ["", ".results"])
-def test_lists_of_objects_by_model_are_read_by_a_program_that_reads_every_model(tmp_path, inside):
-    rows = {"a": [{"id": "x", "way": "p", "score": 1}], "b": [{"id": "x", "way": "q", "score": 0, "note": "z"}]}
-    record = {name: {"results": own, "n": 1} for name, own in rows.items()} if inside else rows
-    row = ". + {model_id: $model, item_id: .id, response: .score}"
-    program = f"to_entries[] | .key as $model | .value | {inside or '.'}[] | {row}"
-    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    matrix = read(tmp_path, json.dumps(record), "r.json", jq=program)
-    assert (matrix.model_ids, matrix.responses.tolist()) == (["a", "b"], [[1.0], [0.0]])
-
-
-def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_path):
-    rows = [
-        {"id": k, "sampler": way, "correct": k == 1, "p": {"x": 0.1}} for k in range(3) for way in ("top", "greedy")
-    ]
-    program = ".results[] | . + {model_id: $stem, item_id: .id, response: .correct}"
-    assert f"--jq '{program}'" in refused(tmp_path, json.dumps({"results": rows}), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert "'sampler' ('top', 'greedy') tells them apart" in refused(
-        tmp_path, json.dumps({"results": rows}), "r.json", jq=program
-    )
-
-
-ROWS = [{"id": one, "correct": one == 1} for one in (1, 2)]
-BY_ID = "to_entries[] | .key as $item | .value"
-
-
-@pytest.mark.parametrize(
-    ("told", "program"),
-    [
-        (
-            {"model": "a", "scores": {"1": 1, "2": 0}},
-            ".model as $model | .scores | to_entries[] | {model_id: $model, item_id: .key, response: .value}",
-        ),
-        (
-            [{"model": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"],
-            ".[] | .model as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            [{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
-            ".[] | . + {model_id: .model, item_id: .id, response: .correct}",
-        ),
-        (
-            {
-                one: {"model": "a", "response": "B", "graded": {"correct": own}}
-                for one, own in (("1", True), ("2", False))
-            },
-            f"{BY_ID} | . + {{model_id: .model, item_id: $item, response: .graded.correct}}",
-        ),
-        (
-            {"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
-            f".each | {BY_ID} | . + {{model_id: $stem, item_id: $item, response: .success}}",
-        ),
-        (
-            {"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
-            f".run.model as $model | .each | {BY_ID} | .[] | . + {{model_id: $model, item_id: $item, response: .pass}}",
-        ),
-        (
-            {"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
-            ".model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
-            ".models[] | .name as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {
-                one: {"1": {"correct": one == "a", "seconds": 2}, "2": {"correct": one == "a", "seconds": 2}}
-                for one in "ab"
-            },
-            f"to_entries[] | .key as $model | .value | {BY_ID} | "
-            ". + {model_id: $model, item_id: $item, response: .correct}",
-        ),
-        (
-            [{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
-            f".[] | .question_id as $item | .answers | {BY_ID.replace('item', 'model')} | "
-            ". + {model_id: $model, item_id: $item, response: .correct}",
-        ),
-        (
-            {"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
-            ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
-        ),
-        (
-            [{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
-            ".[] | .model as $model | .details[] | . + {model_id: $model, item_id: .question_id, response: .correct}",
-        ),
-        (
-            {"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
-            ".run.model.name as $model | .rows | to_entries[] | .key as $task | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
-            ".model as $model | .tasks[] | .name as $task | .rows[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
-            ".model as $model | .runs[] | .model.name as $model | .rows[] | "
-            ". + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
-            "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {task: dict.fromkeys("ab", ROWS) for task in ("law", "art")},
-            "to_entries[] | .key as $task | .value | to_entries[] | .key as $model | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
-            "to_entries[] | .key as $run | .value | .model as $model | .rows[] | "
-            ". + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {"results": {"1": True, "2": False}},
-            ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
-        ),
-    ],
-)
-def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, program):
-    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(told), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert {*read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()} == {0.0, 1.0}
-
-
-def test_words_for_right_and_wrong_go_before_an_answer_that_is_called_a_response():
-    assert row_program([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}]).endswith(
-        "response: .graded.correct}"
-    )
 
 
 def test_texts_are_not_compared_with_a_key_in_which_they_never_are(tmp_path):
@@ -803,19 +540,6 @@ def test_a_row_of_percentages_below_right_and_wrong_is_named(tmp_path):
     assert "1 of 5 rows end above the rest: 'Accuracy (%)' at 75. Delete them" in refused(tmp_path, table)
 
 
-@pytest.mark.parametrize("model", ["", "model,"])
-def test_attempts_that_are_columns(tmp_path, model):
-    row = "a," * bool(model)
-    table = f"{model}question_id,run1,run_2\n{row}1,1,0\n{row}2,1,1\n"
-    own = ".model" if model else "$stem"
-    program = f". + {{model_id: {own}, item_id: .question_id, response: [.run1, .run_2]}}"
-    assert f"To read 'run1', 'run_2' as attempts, add: --jq '{program}' --repeats count" in refused(tmp_path, table)
-    pytest.importorskip("jq", reason="needs the extra jq")
-    with pytest.warns(DataWarning, match="read each value of the lists"):
-        matrix = read(tmp_path, table, jq=program, repeats="count")
-    assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 2]])
-
-
 def test_a_leaderboard_is_told_from_results_of_items(tmp_path):
     says = "Each model has one row: if that is its score on a whole benchmark, bring the results of each item."
     assert says in refused(tmp_path, "rank,model,score\n1,a,0.9\n2,b,0.8\n")
@@ -833,31 +557,9 @@ def test_the_one_column_that_is_called_an_id_may_name_items(tmp_path, name):
     assert says in refused(tmp_path, json.dumps(rows), "r.json")
 
 
-def test_what_measures_answers_is_no_model(tmp_path):
-    table = "question_id,a_correct,a_confidence,b_correct,b_latency\n1,1,0.9,0,0.5\n2,0,0.8,1,0.7\n"
-    assert "add: --drop-column a_confidence --drop-column b_latency" in refused(tmp_path, table)
-    with pytest.warns(DataWarning, match="as item_id"):
-        assert read(tmp_path, table, drop_columns=("a_confidence", "b_latency")).n_models == 2
-    assert read(tmp_path, "item_id,gpt-low-cost,gpt\n1,1,0\n2,0,1\n").n_models == 2
-
-
 def test_shares_written_as_fractions_are_no_scenario(tmp_path):
     table = "item_id,a,b\n1,1/2,2/2\n2,1/2,2/2\n3,1/2,2/2\n4,1/2,1/2\n"
     assert "scenario=" not in refused(tmp_path, table)
-
-
-def test_metrics_over_many_items_are_told_from_items(tmp_path):
-    with pytest.warns(DataWarning, match=r"'recall_at_1', 'answer f1' are called as metrics, and are read as items"):
-        assert read(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
-
-
-@pytest.mark.parametrize("name", ["label", "ground_truth", "prediction"])
-def test_right_answers_beside_models_are_none(tmp_path, name):
-    table = f"question_id,{name},a,b\n1,1,1,0\n2,0,1,1\n"
-    assert f"add: --drop-column {name}\n" in refused(tmp_path, table)
-    assert read(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3
 
 
 def test_the_highest_mark_of_each_row_is_divided_by(tmp_path):
@@ -918,32 +620,6 @@ def test_marks_of_a_tick_and_a_cross(tmp_path):
         assert read(tmp_path, "item_id,a,b\n1,✓,✗\n2,✗,✓\n").responses.tolist() == [[1, 0], [0, 1]]
 
 
-def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
-    table = json.dumps({"columns": ["model", "question_id", "score"], "data": [["a", "1", 1], ["a", "2", 0]]})
-    row = ". + {model_id: .model, item_id: .question_id, response: .score}"
-    program = f".columns as $columns | .data[] | [$columns, .] | transpose | map({{(.[0]): .[1]}}) | add | {row}"
-    assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
-
-
 def test_result_goes_before_success(tmp_path):
     with pytest.warns(DataWarning, match="'result' as response"):
         assert read(tmp_path, "model,task_id,result,success\na,1,1,0\na,2,0,1\n").responses.tolist() == [[1, 0]]
-
-
-def test_a_model_called_realtime_is_no_measure(tmp_path):
-    assert read(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
-    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
-
-
-def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
-    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
-    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
-
-
-@pytest.mark.parametrize("data", [None, 1, [], [{"a": 1}], [["a", 1]]])
-def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
-    assert "A program of jq makes rows" in refused(
-        tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
-    )

@@ -1,0 +1,168 @@
+"""Programs of jq that are advised for JSON that is no table read what lies there."""
+
+import json
+
+import pytest
+
+from itembank.readers.jq_programs import row_program
+from tests.readers.test_table import read, refused
+
+
+def test_a_list_of_objects_is_read_by_a_program_that_knows_the_model_beside_it(tmp_path):
+    record = {"model": "org/a", "n_examples": 2, "examples": [{"id": "x", "score": 1}, {"id": "y", "score": 0}]}
+    program = ".model as $model | .examples[] | . + {model_id: $model, item_id: .id, response: .score}"
+    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    matrix = read(tmp_path, json.dumps(record), "r.json", jq=program)
+    assert (matrix.model_ids, matrix.responses.tolist()) == (["org/a"], [[1.0, 0.0]])
+
+
+@pytest.mark.parametrize("inside", ["", ".results"])
+def test_lists_of_objects_by_model_are_read_by_a_program_that_reads_every_model(tmp_path, inside):
+    rows = {"a": [{"id": "x", "way": "p", "score": 1}], "b": [{"id": "x", "way": "q", "score": 0, "note": "z"}]}
+    record = {name: {"results": own, "n": 1} for name, own in rows.items()} if inside else rows
+    row = ". + {model_id: $model, item_id: .id, response: .score}"
+    program = f"to_entries[] | .key as $model | .value | {inside or '.'}[] | {row}"
+    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    matrix = read(tmp_path, json.dumps(record), "r.json", jq=program)
+    assert (matrix.model_ids, matrix.responses.tolist()) == (["a", "b"], [[1.0], [0.0]])
+
+
+def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_path):
+    rows = [
+        {"id": k, "sampler": way, "correct": k == 1, "p": {"x": 0.1}} for k in range(3) for way in ("top", "greedy")
+    ]
+    program = ".results[] | . + {model_id: $stem, item_id: .id, response: .correct}"
+    assert f"--jq '{program}'" in refused(tmp_path, json.dumps({"results": rows}), "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert "'sampler' ('top', 'greedy') tells them apart" in refused(
+        tmp_path, json.dumps({"results": rows}), "r.json", jq=program
+    )
+
+
+ROWS = [{"id": one, "correct": one == 1} for one in (1, 2)]
+BY_ID = "to_entries[] | .key as $item | .value"
+
+
+@pytest.mark.parametrize(
+    ("told", "program"),
+    [
+        (
+            {"model": "a", "scores": {"1": 1, "2": 0}},
+            ".model as $model | .scores | to_entries[] | {model_id: $model, item_id: .key, response: .value}",
+        ),
+        (
+            [{"model": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"],
+            ".[] | .model as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            [{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
+            ".[] | . + {model_id: .model, item_id: .id, response: .correct}",
+        ),
+        (
+            {
+                one: {"model": "a", "response": "B", "graded": {"correct": own}}
+                for one, own in (("1", True), ("2", False))
+            },
+            f"{BY_ID} | . + {{model_id: .model, item_id: $item, response: .graded.correct}}",
+        ),
+        (
+            {"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
+            f".each | {BY_ID} | . + {{model_id: $stem, item_id: $item, response: .success}}",
+        ),
+        (
+            {"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
+            f".run.model as $model | .each | {BY_ID} | .[] | . + {{model_id: $model, item_id: $item, response: .pass}}",
+        ),
+        (
+            {"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
+            ".model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
+            ".models[] | .name as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {
+                one: {"1": {"correct": one == "a", "seconds": 2}, "2": {"correct": one == "a", "seconds": 2}}
+                for one in "ab"
+            },
+            f"to_entries[] | .key as $model | .value | {BY_ID} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            [{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
+            f".[] | .question_id as $item | .answers | {BY_ID.replace('item', 'model')} | "
+            ". + {model_id: $model, item_id: $item, response: .correct}",
+        ),
+        (
+            {"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
+            ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
+        ),
+        (
+            [{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
+            ".[] | .model as $model | .details[] | . + {model_id: $model, item_id: .question_id, response: .correct}",
+        ),
+        (
+            {"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
+            ".run.model.name as $model | .rows | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
+            ".model as $model | .tasks[] | .name as $task | .rows[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
+            ".model as $model | .runs[] | .model.name as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
+            "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {task: dict.fromkeys("ab", ROWS) for task in ("law", "art")},
+            "to_entries[] | .key as $task | .value | to_entries[] | .key as $model | .value | .[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
+            "to_entries[] | .key as $run | .value | .model as $model | .rows[] | "
+            ". + {model_id: $model, item_id: .id, response: .correct}",
+        ),
+        (
+            {"results": {"1": True, "2": False}},
+            ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
+        ),
+    ],
+)
+def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, program):
+    assert f"--jq '{program}'" in refused(tmp_path, json.dumps(told), "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert {*read(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()} == {0.0, 1.0}
+
+
+def test_words_for_right_and_wrong_go_before_an_answer_that_is_called_a_response():
+    assert row_program([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}]).endswith(
+        "response: .graded.correct}"
+    )
+
+
+def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
+    table = json.dumps({"columns": ["model", "question_id", "score"], "data": [["a", "1", 1], ["a", "2", 0]]})
+    row = ". + {model_id: .model, item_id: .question_id, response: .score}"
+    program = f".columns as $columns | .data[] | [$columns, .] | transpose | map({{(.[0]): .[1]}}) | add | {row}"
+    assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("data", [None, 1, [], [{"a": 1}], [["a", 1]]])
+def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
+    assert "A program of jq makes rows" in refused(
+        tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
+    )
