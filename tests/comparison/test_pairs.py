@@ -167,6 +167,13 @@ def test_no_errors_leave_the_classical_variance_and_no_disagreement_is_no_troubl
     assert fit_pair_errors(rng.normal(size=30), np.zeros(first.shape[0]), first, second, **known).constant == 0.0
 
 
+def test_of_few_models_the_quantile_is_at_least_that_of_student():
+    """Of twelve errors of one size no difference is as large as Student's quantile with eleven degrees says."""
+    first, second = np.triu_indices(12, 1)
+    model = fit_pair_errors(np.tile([1.0, -1.0], 6), np.zeros(first.size), first, second, level=0.95)
+    assert model.quantile == pytest.approx(student.ppf(0.975, 11) * np.sqrt(13 / 12), rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_models", [16, 40, 150])
 def test_intervals_cover_new_pairs(n_models):
