@@ -19,8 +19,8 @@ PRIOR_CHANGES = 10.0
 
 Among few changes it is chance: if the only one is at one of few items that the baseline had wrong, regression tells all
 of it. Simulated candidates that were worse by the margin, and had right what the baseline had wrong, passed in up to
-21 % of gates in stages without this where 5 % was asked for, and in 4 to 6 % with 8 or 12 (baselines of 90 to 98
-points)."""
+21 % of gates in stages without this where 5 % was asked for, and in 4 to 6 % with it (also with 8 or 12; baselines of
+90 to 98 points)."""
 ALIKE = 1e-12
 """Differences this near to each other are the same but for rounding."""
 
