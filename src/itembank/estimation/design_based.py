@@ -25,7 +25,7 @@ from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import reconciled_within
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.blocks import row_blocks
-from itembank.numerics.intervals import t_reach
+from itembank.numerics.intervals import binary_variance, t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 
@@ -162,7 +162,11 @@ def chance_of_draw(sample: Drawn, predicted: Predicted, *, times: FloatArray | f
     # too large, since the estimate uses the better fit: where the true error was 5.9 points, the latter alone said 6.7
     # and the geometric mean 5.9
     (fitted, freedom), (left_out, _) = (error_terms(sample, one) for one in (predicted.fitted, predicted.left_out))
-    expected = times * expected_variances(sample, predicted.variance)
+    of_ones = expected_variances(sample, np.ones(fitted.shape))
+    # predictions are not expected to be further off than the mean of the answers is
+    mean = np.divide(sample.n_right, sample.n_observed, out=np.zeros(freedom.shape), where=sample.n_observed > 0.0)
+    most = binary_variance(mean, sample.n_observed) * of_ones
+    expected = times * np.minimum(expected_variances(sample, predicted.variance), most)
     shown = np.sqrt(sample.sums(fitted**2) * sample.sums(left_out**2))
-    of_one = expected_variances(sample, np.ones(fitted.shape)) / np.maximum(sample.n_observed, 1.0)
+    of_one = of_ones / np.maximum(sample.n_observed, 1.0)
     return Chance(fitted, left_out, moderated(sample, shown, freedom, expected), expected, freedom, of_one)
