@@ -18,6 +18,7 @@ from itembank.estimation.difference_estimator import (
     moderated,
 )
 from itembank.estimation.estimate import estimate
+from itembank.estimation.own_means import own_means
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
@@ -233,6 +234,22 @@ def test_coverage_at_many_sizes_and_scores(method, wrong, n_items, easiness):
     assert np.all(covered[:3] > 0.91)
     if n_items == 300:
         assert np.all(covered < 0.98)
+
+
+@pytest.mark.parametrize("score", [0.0, 0.97, 1.0])
+def test_models_that_fail_or_solve_nearly_all_items_are_not_judged_by_past_ones_that_do_neither(score):
+    # past models' answers lie further from predictions than theirs: the widths were more than twice a plain sample's
+    rng = np.random.default_rng(0)
+    parameters = ItemParameters.create(np.exp(rng.normal(0.0, 0.3, (400, 1))), rng.normal(0.0, 1.3, 400))
+    chances = probability(parameters, rng.normal(size=(60, 1)))
+    bank = calibrate(ResponseMatrix.create((rng.random(chances.shape) < chances).astype(float)))
+    answers = (rng.random((150, 400)) < score).astype(float)
+    responses = ResponseMatrix.create(answers, items=bank.responses.items)
+    covered, _, widths = coverage(bank, responses, "drawn", 100, 4)
+    random = select(bank, 100, method="random", rng=0)
+    plain = own_means(bank, responses.take(items=responses.item_indices(random.item_ids)), level=0.95).scores
+    assert covered[-1] > 0.93
+    assert widths[:, :, -1].mean() < 1.5 * np.mean(plain.high - plain.low)
 
 
 def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_widens_them_by_less_than_a_fifth():

@@ -162,11 +162,11 @@ def chance_of_draw(sample: Drawn, predicted: Predicted, *, times: FloatArray | f
     # too large, since the estimate uses the better fit: where the true error was 5.9 points, the latter alone said 6.7
     # and the geometric mean 5.9
     (fitted, freedom), (left_out, _) = (error_terms(sample, one) for one in (predicted.fitted, predicted.left_out))
-    of_ones = expected_variances(sample, np.ones(fitted.shape))
-    # predictions are not expected to be further off than the mean of the answers is
-    mean = np.divide(sample.n_right, sample.n_observed, out=np.zeros(freedom.shape), where=sample.n_observed > 0.0)
-    most = binary_variance(mean, sample.n_observed) * of_ones
+    plain = expected_variances(sample, np.ones(fitted.shape))
+    n_answers = np.maximum(sample.n_observed, 1.0)
+    # predictions are not expected to be further off than the mean of the answers is: of models that fail, or solve,
+    # nearly all items, what past models' answers showed would say up to three times a plain sample's width
+    most = binary_variance(sample.n_right / n_answers, sample.n_observed) * plain
     expected = times * np.minimum(expected_variances(sample, predicted.variance), most)
     shown = np.sqrt(sample.sums(fitted**2) * sample.sums(left_out**2))
-    of_one = of_ones / np.maximum(sample.n_observed, 1.0)
-    return Chance(fitted, left_out, moderated(sample, shown, freedom, expected), expected, freedom, of_one)
+    return Chance(fitted, left_out, moderated(sample, shown, freedom, expected), expected, freedom, plain / n_answers)
