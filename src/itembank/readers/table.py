@@ -316,11 +316,12 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
     every = tuple(table.frame.columns)
     table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec:
         taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
-        others = _others_read(table.frame.columns, usual)
+        others = _others_read([name for name in table.frame.columns if name not in parts], usual)
         warn(f"{table.source}: read the column {', '.join(taken)}.{others}", DataWarning)
     spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
@@ -342,7 +343,6 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     if layout == "long":
         return replace(rows_of_long(table, spec), columns=every)
     check_wide(table.source, spec)
-    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = chosen_where(_without_row_numbers(table, spec), spec)
     unread = {*parts, *spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     return replace(
@@ -504,8 +504,11 @@ def check_wide(source: str, spec: ReadingSpec) -> None:
         out = remedy("columns=...", "--column")
         raise DataError(f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of {out}.")
     if spec.prefix_scenario:
-        option = "prefix_scenario"
-        raise DataError(f"{source}: {option} is for long tables, and this one is wide. Leave it out.")
+        join = how(columns={"item_id": f"{spec.column('scenario')}+{spec.column('item_id')}"})
+        raise DataError(
+            f"{source}: prefix_scenario is for long tables, and this one is wide. In one of a row an item give instead: "
+            f"{join}"
+        )
 
 
 def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:

@@ -60,7 +60,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> Resp
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
             f"{table.source}: item_id must be unique in a table of one row an item, got {len(again)} ids more than "
-            f"once: {shown(again)}.{_if_long('item_id', [], names)}"
+            f"once: {shown(again)}.{_if_long(table.frame, spec, 'item_id', [], names)}"
         )
     columns = trimmed(table.source, pl.Series(names, dtype=pl.Categorical), of_columns)  # a table's are unique
     values, errors, rows, across = found.values, found.errors, ids, columns
@@ -215,7 +215,7 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
     ids, scenario = table.frame[column].drop_nulls(), ""
     names_model = key == "item_id" and any(plain_name(name) in USUAL_NAMES["model_id"] for name in others)
     if 2 * ids.n_unique() <= ids.len() or (names_model and ids.is_duplicated().any()):
-        advice = _if_long(key, told, others)
+        advice = _if_long(table.frame, spec, key, told, others)
     elif key == "model_id" and 2 * len(letters) > len(others):
         advice = (
             f" {shown(letters)} hold letters. If they were answered, write 1 where the letter is right and 0 elsewhere."
@@ -290,15 +290,21 @@ def how_to_list(columns: Sequence[str]) -> str:
     return f" To read {shown(attempts)} as attempts, add: {how(jq=program, repeats='count')}" if attempts else ""
 
 
-def _if_long(key: str, told: Sequence[str], others: Sequence[str]) -> str:
-    """Say how a table in which models, or items, come again and again is read as a long one."""
+def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[str], others: Sequence[str]) -> str:
+    """Say how a table in which models, or items, come again and again is read as a long one.
+
+    Or how another column goes before their ids, where it tells them apart and there are several responses.
+    """
     other, word = ("item_id", "Models") if key == "model_id" else ("model_id", "Items")
     usual = [name for name in others if plain_name(name) in USUAL_NAMES[other]]
     rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
-    return (
-        f" {word} have several rows. If a row is one response, add: {how(columns={other: first, 'response': response})}"
-    )
+    ids, scenario = spec.column(key), spec.column("scenario")
+    beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual else told
+    apart = [name for name in beside if len(rest) > 1 and frame.select(name, ids).is_unique().all()]
+    joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart[:1])
+    alone = how(columns={other: first, "response": response})
+    return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
