@@ -484,7 +484,7 @@ def test_columns_on_another_scale_are_named(tmp_path):
         ("model_id,about,mark\na,x,1\na,y,0\n,x,1\n", "add: --column item_id=about --column response=mark"),
         (
             "model_id,org,q,r\na,x,1,0\na,y,0,1\n",
-            "add: --column item_id=org --column response=...\nIf 'org' tells them apart, add: --column model_id=org+model_id",
+            "add: --column item_id=org --column response=...\nIf 'org' tells them apart, add: --column model_id=org+m",
         ),
     ],
 )

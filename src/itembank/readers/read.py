@@ -15,7 +15,7 @@ from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each, rows_of_source
-from itembank.readers.columns import tell_of_look_alikes
+from itembank.readers.columns import USUAL_NAMES, plain_name, tell_of_look_alikes
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
     known_table,
@@ -26,7 +26,7 @@ from itembank.readers.matrix import (
     warn_of_partial_runs,
     without_empty,
 )
-from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
+from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
@@ -393,9 +393,7 @@ def to_polars(table: Any) -> pl.DataFrame:
         return table.collect()
     try:
         if type(table).__module__.partition(".")[0] == "pandas":
-            names = [name for name in table.index.names if name is not None]
-            is_named = not set(LONG_COLUMNS).isdisjoint(names)  # then the index is a column of ours
-            return _of_pandas(table.reset_index() if is_named else table)
+            return _of_pandas(_with_index(table))
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -407,6 +405,21 @@ def to_polars(table: Any) -> pl.DataFrame:
     raise ParameterError(
         f"table must be a pandas, polars or pyarrow table, or a list of dicts, got {type(table).__name__}."
     )
+
+
+def _with_index(table: Any) -> Any:
+    """Make columns of the named indexes of a pandas table, or of a series, as files have them that pandas writes.
+
+    Texts without a name are names of the rows, if no column has ids.
+    """
+    if not hasattr(table, "columns"):
+        table = table.to_frame("response" if table.name is None else table.name)
+    names = [*table.index.names]
+    ids = {*USUAL_NAMES["model_id"], *USUAL_NAMES["item_id"]}
+    if names == [None] and table.index.dtype.kind not in "iufbmM" and ids.isdisjoint(map(plain_name, map(str, table))):
+        return table.rename_axis("__index_level_0__").reset_index()
+    named = [name for name in names if name is not None and name not in table.columns]
+    return table.reset_index(level=named) if named else table
 
 
 def _of_pandas(table: Any) -> pl.DataFrame:

@@ -506,7 +506,7 @@ def check_wide(source: str, spec: ReadingSpec) -> None:
     if spec.prefix_scenario:
         join = how(columns={"item_id": f"{spec.column('scenario')}+{spec.column('item_id')}"})
         raise DataError(
-            f"{source}: prefix_scenario is for long tables, and this one is wide. In one of a row an item give instead: "
+            f"{source}: prefix_scenario is for long tables, and this one is wide. If a row is an item, give instead: "
             f"{join}"
         )
 
