@@ -99,6 +99,27 @@ def test_bad_tables(table, message):
         responses_from_frame(table)
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_choices_of_tables_are_those_of_files(tmp_path, wide):
+    """Of a table in memory some were ignored without a word."""
+    table = pd.DataFrame(LONG | {"scenario": ["m", "c", "m"]})
+    if wide:
+        table = table.pivot(index=["item_id", "scenario"], columns="model_id", values="response").reset_index()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for choice in ({"tasks": ("m",)}, {"exclude_tasks": ("c",)}):
+        ways = [responses_from_frame(table, spec=ReadingSpec(**choice))]
+        ways.append(read_responses(tmp_path / "t.csv", spec=ReadingSpec(**choice)))
+        assert [(one.model_ids, one.item_ids, one.responses.tolist()) for one in ways] == [
+            (["a", "b"], ["x"], [[1.0], [0.5]])
+        ] * 2
+    for refused in ({"metric": ("acc",)}, {"task_names": {"m": "n"}}, {"tasks": ("z",)}):
+        for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+            with pytest.raises(DataError, match=r"must be named by|must be in the logs.* none|no task matches"):
+                way(of, spec=ReadingSpec(**refused))
+    with pytest.raises(ParameterError, match="jq reads files"):
+        responses_from_frame(table, spec=ReadingSpec(jq="."))
+
+
 def test_what_is_no_table_is_a_parameter_error():
     with pytest.raises(ParameterError, match="got list"):
         responses_from_frame([1, 2])

@@ -206,14 +206,7 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
-    tables = [part.items["task"] for part in parts if "task" in part.items.columns]
-    known = sorted({task for tasks in tables for task in tasks.unique()})
-    absent = [old for old, new in spec.task_names.items() if new not in known]
-    if absent:
-        raise DataError(
-            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
-            f"{did_you_mean(absent, known)}"
-        )
+    _check_task_names(parts, spec)
     seen.check(spec)
     return parts
 
@@ -288,13 +281,29 @@ def _read_source(
     parts = [seen.renamed(part, spec) for part in parts]
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
+    if source_format != "responses":
+        _check_metric(parts, spec)
+    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _check_metric(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
-    if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
+    if asked and not any("metric" in part.items.columns for part in parts):
         raise DataError(
             f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
             f"column metric. If another column names it, add: {how(columns={'metric': '...'})}"
         )
-    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _check_task_names(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
+    tables = [part.items["task"] for part in parts if "task" in part.items.columns]
+    known = sorted({task for tasks in tables for task in tasks.unique()})
+    absent = [old for old, new in spec.task_names.items() if new not in known]
+    if absent:
+        raise DataError(
+            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20) or 'none'}."
+            f"{did_you_mean(absent, known)}"
+        )
 
 
 def _with_own_trials(rows: ResponseRows, parts: Sequence[ResponseRows]) -> ResponseRows:
@@ -369,6 +378,11 @@ def responses_from_frame(
         raise ParameterError(
             f"format of a table in memory must be auto, long, wide-models or wide-items: {spec.format!r}."
         )
+    if spec.jq is not None:
+        raise ParameterError(
+            "jq reads files, and this is a table in memory: make the columns in the table, or write it to a file and "
+            "give that to read_responses."
+        )
     frame = to_polars(table)
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
@@ -377,8 +391,10 @@ def responses_from_frame(
         seen = _Seen()
         rows = with_highest(rows_of_table(Table(NAME, frame), spec.of_trials()), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
+        _check_metric([rows], spec)
+        _check_task_names([rows], spec)
         seen.check(spec)
-        return [rows]
+        return [only_wanted(rows, spec)]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)
     warn_of_lost(matrix)

@@ -29,6 +29,7 @@ from itembank.readers.long_table import (
     VERDICTS,
     as_texts,
     check_columns,
+    how_to_turn,
     other_names,
     our_names,
     rows_of_long,
@@ -378,6 +379,8 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
     named = f"and another column {lacking[0]}, add: {how(columns={lacking[0]: theirs})}"
     if lacking == ["model_id"] and not rest:
         named = f"and all are of one model, add: {how_to_name_model()}"
+    if lacking == ["response"] and theirs in columns and (turn := how_to_turn(frame, theirs, is_told=False)):
+        named = f"and another column {lacking[0]}. {turn}"
     more = (how_to_compare(frame) or how_to_list(columns)) if lacking == ["response"] else ""
     if lacking == ["item_id"] and (model := known["model_id"]) and frame[model].is_unique().all():
         more = "Each model has one row: if that is its score on a whole benchmark, bring the results of each item."
