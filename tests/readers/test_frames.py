@@ -89,6 +89,7 @@ def test_mixed_ids_are_refused():
         ),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [{"score": 1}]}), "response must be a number"),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
+        (pl.DataFrame({**LONG, "seconds": "1:03"}), r"seconds must be a number, .* add: drop_columns=\('seconds',\)"),
         (pl.DataFrame(LONG).clear(), "is empty"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
         (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),

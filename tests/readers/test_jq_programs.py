@@ -166,3 +166,9 @@ def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
     assert "A program of jq makes rows" in refused(
         tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
     )
+
+
+def test_what_itembank_wrote_itself_is_called_so(tmp_path):
+    """A program of jq to the items of a selection was advised, which has no responses."""
+    says = refused(tmp_path, '{"schema_version": "itembank.selection/1", "items": [{"item_id": "x"}]}', "s.json")
+    assert "is what itembank wrote ('itembank.selection/1'), and no results" in says

@@ -268,7 +268,11 @@ def _numbers(
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
         named = zip(pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
-        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
+        left_out = (
+            f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {how(drop_columns=(column,))}"
+        )
+        advice = found.advice if is_response else left_out
+        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{advice}")
     return found
 
 

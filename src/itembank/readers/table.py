@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, remedy, shell_word, shown, warn
+from itembank.errors import DataError, DataWarning, quoted, remedy, shell_word, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -569,6 +569,9 @@ def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) 
 def _of_objects(path: Path, spec: ReadingSpec) -> str:
     """Say by which program of jq rows of JSON that hold objects are read; empty where they hold none, or are long."""
     records = [*islice(each_record(path), 1000)] if file_kind(path) == "json" else []
+    ours = str(records[0].get("schema_version", "")) if records else ""
+    if ours.startswith("itembank."):
+        return f"is what itembank wrote ({quoted(ours)}), and no results. Give the answers of models to items."
     columns = [*dict.fromkeys(name for one in records for name in one if not spec.drops(name))]
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":

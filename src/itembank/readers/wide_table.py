@@ -300,9 +300,9 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
     ids, scenario = spec.column(key), spec.column("scenario")
-    beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual else told
+    beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual or len(told) > 1 else told
     apart = [name for name in beside if len(rest) > 1 and frame.select(name, ids).is_unique().all()]
-    joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart[:1])
+    joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
     alone = how(columns={other: first, "response": response})
     return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
 
