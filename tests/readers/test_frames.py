@@ -121,6 +121,22 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
         responses_from_frame(table, spec=ReadingSpec(jq="."))
 
 
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        ({"status": ["ok", "timeout", "ok"]}, "1 rows have 'timeout' as 'status', and their responses count"),
+        ({"label": [1.0, 0.0, 0.5]}, "'label' is called as the right answers"),
+        ({"response": [3.0, 0.0, 5.0], "max_score": 5}, "'max_score' beside it may say of how many it is"),
+    ],
+)
+def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
+    table = PANDAS.assign(**beside)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+        with pytest.raises(DataError, match=says) if "max_score" in beside else pytest.warns(DataWarning, match=says):
+            way(of)
+
+
 def test_what_is_no_table_is_a_parameter_error():
     with pytest.raises(ParameterError, match="got list"):
         responses_from_frame([1, 2])

@@ -32,7 +32,7 @@ from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
 from itembank.readers.settling import warn_of_shares
 from itembank.readers.sources import TABLES, no_readers, source_called
-from itembank.readers.table import named_by_files, rows_of_table, table_rows
+from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
@@ -389,7 +389,7 @@ def responses_from_frame(
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
         seen = _Seen()
-        rows = with_highest(rows_of_table(Table(NAME, frame), spec.of_trials()), spec.max_response)
+        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials()), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
         _check_metric([rows], spec)
         _check_task_names([rows], spec)

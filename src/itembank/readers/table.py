@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
@@ -94,7 +94,11 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     one = of_one_model(path, known, spec)
     usual = with_usual_names(known, one)
     if layout_of(known, usual) == "long" and "response" not in spec.columns and spec.response_column == "response":
-        _check_beside(path, [name for name in seen if not spec.drops(name)], usual)
+
+        def first(names: AbstractSet[str]) -> pl.DataFrame:
+            return first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in names]).frame
+
+        _check_beside(table.source, [name for name in seen if not spec.drops(name)], usual, first)
     if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
     if one is spec:
@@ -116,8 +120,26 @@ VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
 
-def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None:
+def rows_in_memory(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table in memory, and look at the columns beside as in a file."""
+    columns = [name for name in table.frame.columns if not spec.drops(name)]
+    known = with_joined_names(columns, spec)
+    usual = with_usual_names(known, spec)
+    if layout_of(known, usual) != "long":
+        return rows_of_table(table, spec)
+    if "response" not in spec.columns and spec.response_column == "response":
+        _check_beside(table.source, columns, usual, lambda names: table.frame[[one for one in columns if one in names]])
+    rows = rows_of_table(table, spec)
+    _warn_of_status(rows, columns, usual)
+    return rows
+
+
+def _check_beside(
+    source: str, columns: Sequence[str], spec: ReadingSpec, first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
     """Look at what is beside a response that nobody chose: the highest mark of each row, or the right answers.
+
+    `first` gives the first rows of some columns.
 
     `DataError` where responses are marks of another number than 1; a `DataWarning` where a vague name may be that of a
     model's own answers, which the right answers have the values of.
@@ -128,8 +150,7 @@ def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
     if not beside or response not in columns:
         return
-    read = {response, *beside}
-    frame = first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in read]).frame
+    frame = first({response, *beside})
     texts = [as_text(frame[name]).str.to_lowercase() for name in (response, *beside)]
     own, other = (text.cast(pl.Float64, strict=False).fill_nan(None) for text in texts)
     at, at_other = jq_key(response), jq_key(beside[0])
@@ -141,13 +162,13 @@ def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None
         are_marks = (own > 1.0).any() or (is_called(beside[0], HIGHEST) and (own % 1.0 == 0.0).all())
         if unlike.height and are_marks and (own <= other).all():
             raise DataError(
-                f"{path}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
+                f"{source}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
                 f"alone is the response, add: {alone}"
             )
     elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
         warn(
-            f"{path}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
+            f"{source}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
             DataWarning,
         )
@@ -244,21 +265,28 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
         return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
-    if usual.column("error") not in columns and "error" not in usual.columns:
-        told = load([name for name in names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))])
-        # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may
-        # be those of a wrong answer
-        for column in told:
-            is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
-            words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
-            n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
-            if n_rows:
-                warn(
-                    f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
-                    f"count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
-                    DataWarning,
-                )
-    return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
+    rows = replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
+    _warn_of_status(rows, columns, usual)
+    return rows
+
+
+def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpec) -> None:
+    """Warn of rows whose response counts, and which another column says have lost their answers."""
+    if rows.others is None or spec.column("error") in columns or "error" in spec.columns:
+        return
+    # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
+    # wrong answer
+    names = [name for name in rows.others.names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))]
+    for column in rows.others.load(names) if names else ():
+        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
+        n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
+        if n_rows:
+            warn(
+                f"{rows.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses count all "
+                f"the same. If their answers were lost, add: {how(columns={'error': column.name})}",
+                DataWarning,
+            )
 
 
 def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str]]:
