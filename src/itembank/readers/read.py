@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
+from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, warn
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
@@ -189,6 +189,12 @@ def read_rows(
     `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
     """
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
+    if found.links:
+        warn(
+            f"links to folders are not followed, and what is there is not read: {shown(found.links)}. If it has "
+            "results, name it, too.",
+            DataWarning,
+        )
     seen = _Seen()
     unwanted: list[NoTaskLeftError] = []
     parts: list[ResponseRows] = []
