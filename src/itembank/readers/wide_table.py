@@ -26,7 +26,7 @@ from itembank.readers.jq_programs import jq_key, row_program
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import range_advice, row_problems, shares_of
-from itembank.readers.telling_apart import attempts_of
+from itembank.readers.telling_apart import attempts_of, kind_of
 from itembank.responses.error_kinds import NO_ANSWER, is_called
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
@@ -301,7 +301,9 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
     ids, scenario = spec.column(key), spec.column("scenario")
     beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual or len(told) > 1 else told
-    apart = [name for name in beside if len(rest) > 1 and frame.select(name, ids).is_unique().all()]
+    may = ("agent", "unknown") if key == "model_id" else ("task", "version", "unknown")
+    beside = [name for name in beside if kind_of(name) in may] if len(rest) > 1 else []
+    apart = [name for name in beside if frame.select(name, ids).is_unique().all()]
     joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
     alone = how(columns={other: first, "response": response})
     return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
