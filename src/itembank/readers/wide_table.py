@@ -125,10 +125,14 @@ def _ids_and_values(
         )
     elif unlike := _on_other_scales(responses.values / spec.max_response, others):
         scale = range_advice(responses.values[known], has_marks=True)
+        is_inside = ~(responses.values > spec.max_response).any(axis=0)
+        inside = [others[place] for place in np.flatnonzero(is_inside).tolist() if not is_measure(others[place])]
+        long = _as_long(table.frame, spec, key, others, inside)
+        out = "" if long and len(inside) == 1 else _how_to_leave_out([*unlike])
         problems.append(
             f"responses must lie in [0, 1] and on one scale, and {len(unlike)} of {len(others)} columns end elsewhere "
             f"than the rest: {first_few([f'{name!r} at {top:g}' for name, top in unlike.items()])}."
-            f"{_how_to_leave_out([*unlike])}\nIf all columns are on one scale: {scale}"
+            f"{long}{out}\nIf all columns are on one scale: {scale}"
         )
     elif (
         found_ids is not None
@@ -303,10 +307,24 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual or len(told) > 1 else told
     may = ("agent", "unknown") if key == "model_id" else ("task", "version", "unknown")
     beside = [name for name in beside if kind_of(name) in may] if len(rest) > 1 else []
+    beside = [name for name in beside if name == scenario or as_text(frame[name]).str.contains(r"\p{L}").any()]
     apart = [name for name in beside if frame.select(name, ids).is_unique().all()]
     joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
     alone = how(columns={other: first, "response": response})
     return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
+
+
+def _as_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, others: Sequence[str], inside: Sequence[str]) -> str:
+    """Say how a table is read as a long one, if a column numbers the rows of each model; empty if none does.
+
+    `inside` are the columns that have responses, as far as names and numbers tell.
+    """
+    ids = spec.column(key)
+    apart = [name for name in others if frame.select(name, ids).is_unique().all()]
+    numbering = [name for name in apart if 2 * frame[name].n_unique() <= frame.height and name not in inside]
+    first = min(numbering, key=lambda name: frame[name].n_unique(), default="")
+    come_again = 2 * frame[ids].n_unique() <= frame.height
+    return _if_long(frame, spec, key, [first], [first, *inside]) if come_again and first and inside else ""
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
