@@ -22,7 +22,16 @@ from itembank.readers.chosen_rows import (
     with_joined,
     with_joined_names,
 )
-from itembank.readers.columns import NAMES_IN_TURN, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
+from itembank.readers.columns import (
+    NAMES_IN_TURN,
+    USUAL_NAMES,
+    as_text,
+    is_id,
+    is_measure,
+    may_name_model,
+    numbers,
+    plain_name,
+)
 from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
@@ -221,9 +230,11 @@ def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:
     told = shown([*dict.fromkeys(stems.values())])
     by_folder = f" Files of one name are called as their folders; if all are of one, add: {how_to_name_model()}"
     one = "one" if len(own) == 1 else "one in each file"
+    columns = dict.fromkeys(name for part in own.values() for name in part.columns if may_name_model(name))
+    by_column = "".join(f" If {name!r} does, add: {how(columns={'model_id': name})}" for name in [*columns][:1])
     warn(
         f"{joined_source([*own])}: no column names a model, so that these are the results of {one}: {told}."
-        f"{by_folder * bool(names)}",
+        f"{by_folder * bool(names)}{by_column}",
         DataWarning,
     )
     return [part if part.file is None else rename_model(part, stems[part.file]) for part in parts]

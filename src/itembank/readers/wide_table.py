@@ -16,6 +16,7 @@ from itembank.readers.columns import (
     examples,
     id_column,
     is_measure,
+    may_name_model,
     optional_names,
     plain_name,
     response_numbers,
@@ -279,6 +280,8 @@ def how_to_compare(frame: pl.DataFrame) -> str:
         return ""
     row = row_program([dict.fromkeys(columns, "")])
     program = row.replace("response: ...", f"response: ({' == '.join(both)})")
+    if program == row:  # a column with dots in its name is called as a response
+        return f" To read the rows, add: {how(jq=program)}"
     return f" To compare {given[0]!r} with {right[0]!r}, add: {how(jq=program)}"
 
 
@@ -301,6 +304,7 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     """
     other, word = ("item_id", "Models") if key == "model_id" else ("model_id", "Items")
     usual = [name for name in others if plain_name(name) in USUAL_NAMES[other]]
+    usual = usual or [name for name in others if other == "model_id" and may_name_model(name)]
     rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
     ids, scenario = spec.column(key), spec.column("scenario")
