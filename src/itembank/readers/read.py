@@ -397,7 +397,7 @@ def responses_from_frame(
         seen = _Seen()
         rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials()), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
-        _check_metric([rows], spec)
+        _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
         seen.check(spec)
         return [only_wanted(rows, spec)]
