@@ -213,6 +213,18 @@ def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):
     assert not any("loop" in path.parts or ".cache" in path.parts for path in paths)
 
 
+def test_links_to_folders_elsewhere_are_named(tmp_path):
+    """The results behind them were not read, without a word; a link to a part of the folder loses nothing."""
+    for name in ("runs/a", "others"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "r.csv").write_text(f"model_id,item_id,response\n{name[:1]},x,1\n")
+    (tmp_path / "runs" / "latest").symlink_to("a")
+    assert read_responses(tmp_path / "runs").model_ids == ["r"]
+    (tmp_path / "runs" / "more").symlink_to("../others")
+    with pytest.warns(DataWarning, match="links to folders are not followed.*/runs/more'. If it has"):
+        assert read_responses(tmp_path / "runs").model_ids == ["r"]
+
+
 def test_an_unknown_format_lists_those_that_there_are():
     with pytest.raises(ValueError, match=r"format must be one of 'auto', .*'helm', 'eee', .*got 'hlem'"):
         ReadingSpec(format="hlem")

@@ -7,8 +7,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from itembank.errors import DataError, ParameterError
-from itembank.readers.read import responses_from_frame, to_polars
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.read import read_responses, responses_from_frame, to_polars
 from itembank.readers.reading_specs import ReadingSpec
 
 LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
@@ -21,7 +21,10 @@ TABLES = {
     "pandas": PANDAS,
     "pandas categories": PANDAS.astype({"model_id": "category", "item_id": "category"}),
     "pandas indexed": PANDAS.set_index(["model_id", "item_id"]),
+    "pandas series": PANDAS.set_index(["model_id", "item_id"])["response"],
+    "pandas indexed by its columns": PANDAS.set_index(["model_id", "item_id"], drop=False),
     "pandas wide": WIDE,
+    "pandas in another order": PANDAS.set_axis([7, 3, 5]),
     "pandas wide, transposed": WIDE.T,
     "pyarrow": pa.table(LONG),
     "arrow stream": pa.RecordBatchReader.from_batches(pa.table(LONG).schema, pa.table(LONG).to_batches()),
@@ -33,6 +36,29 @@ def test_tables_of_every_library_are_the_same_matrix(name):
     matrix = responses_from_frame(TABLES[name])
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.5, np.nan]])
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        PANDAS.set_axis(["model", "item", "score"], axis=1).set_index(["model", "item"]),
+        WIDE.rename_axis(index="model"),
+        WIDE.rename_axis(index=None, columns=None),
+    ],
+)
+def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
+    """Only an index with our own names was: another was lost, so that attempts which it numbered counted once."""
+    with pytest.warns(DataWarning, match="as model_id"):
+        matrix = responses_from_frame(table)
+    table.to_csv(tmp_path / "t.csv")
+    with pytest.warns(DataWarning, match="as model_id"):
+        np.testing.assert_array_equal(matrix.responses, read_responses(tmp_path / "t.csv").responses)
+    attempts = pd.DataFrame(
+        {"model_id": "a", "item_id": "x", "response": [1, 1, 0]}, pd.Index([1, 2, 3], name="attempt")
+    )
+    with pytest.warns(DataWarning, match="'attempt' numbers repeated attempts"):
+        matrix = responses_from_frame(attempts, spec=ReadingSpec(repeats="count"))
+    assert matrix.n_trials.tolist() == [[3]]
 
 
 def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
@@ -63,6 +89,7 @@ def test_mixed_ids_are_refused():
         ),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [{"score": 1}]}), "response must be a number"),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
+        (pl.DataFrame({**LONG, "seconds": "1:03"}), r"seconds must be a number, .* add: drop_columns=\('seconds',\)"),
         (pl.DataFrame(LONG).clear(), "is empty"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
         (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
@@ -71,6 +98,43 @@ def test_mixed_ids_are_refused():
 def test_bad_tables(table, message):
     with pytest.raises(DataError, match=message):
         responses_from_frame(table)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_choices_of_tables_are_those_of_files(tmp_path, wide):
+    """Of a table in memory some were ignored without a word."""
+    table = pd.DataFrame(LONG | {"scenario": ["m", "c", "m"]})
+    if wide:
+        table = table.pivot(index=["item_id", "scenario"], columns="model_id", values="response").reset_index()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for choice in ({"tasks": ("m",)}, {"exclude_tasks": ("c",)}):
+        ways = [responses_from_frame(table, spec=ReadingSpec(**choice))]
+        ways.append(read_responses(tmp_path / "t.csv", spec=ReadingSpec(**choice)))
+        assert [(one.model_ids, one.item_ids, one.responses.tolist()) for one in ways] == [
+            (["a", "b"], ["x"], [[1.0], [0.5]])
+        ] * 2
+    for refused in ({"metric": ("acc",)}, {"task_names": {"m": "n"}}, {"tasks": ("z",)}):
+        for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+            with pytest.raises(DataError, match=r"must be named by|must be in the logs.* none|no task matches"):
+                way(of, spec=ReadingSpec(**refused))
+    with pytest.raises(ParameterError, match="jq reads files"):
+        responses_from_frame(table, spec=ReadingSpec(jq="."))
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        ({"status": ["ok", "timeout", "ok"]}, "1 rows have 'timeout' as 'status', and their responses count"),
+        ({"label": [1.0, 0.0, 0.5]}, "'label' is called as the right answers"),
+        ({"response": [3.0, 0.0, 5.0], "max_score": 5}, "'max_score' beside it may say of how many it is"),
+    ],
+)
+def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
+    table = PANDAS.assign(**beside)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+        with pytest.raises(DataError, match=says) if "max_score" in beside else pytest.warns(DataWarning, match=says):
+            way(of)
 
 
 def test_what_is_no_table_is_a_parameter_error():

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from itembank.errors import DataWarning
 from itembank.readers.jq_programs import row_program
 from tests.readers.test_table import read, refused
 
@@ -166,3 +167,23 @@ def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
     assert "A program of jq makes rows" in refused(
         tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
     )
+
+
+def test_columns_with_dots_are_known_by_what_they_end_in(tmp_path):
+    """Of flattened JSON all models were one, which had the name of the file."""
+    header = "id,output,expected,metadata.model,scores.score\n"
+    says = refused(tmp_path, f"{header}1,a,a,m,1\n2,a,b,n,0\n")
+    program = '. + {model_id: .["metadata.model"], item_id: .id, response: .["scores.score"]}'
+    assert says.endswith(f"To read the rows, add: --jq '{program}'")
+    table = "config.model,sample_id,score\na,1,1\nb,2,0\n"
+    with pytest.warns(DataWarning, match="If 'config.model' does, add: columns=|read the column") as told:
+        assert read(tmp_path, table).model_ids == ["r"]
+    assert "columns={'model_id': 'config.model'}" in str(told.list[-1].message)
+    with pytest.warns(DataWarning, match="read the column|are one"):
+        assert read(tmp_path, table, columns={"model_id": "config.model"}).n_models == 2
+
+
+def test_what_itembank_wrote_itself_is_called_so(tmp_path):
+    """A program of jq to the items of a selection was advised, which has no responses."""
+    says = refused(tmp_path, '{"schema_version": "itembank.selection/1", "items": [{"item_id": "x"}]}', "s.json")
+    assert "is what itembank wrote ('itembank.selection/1'), and no results" in says

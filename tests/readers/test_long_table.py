@@ -5,6 +5,7 @@ import pytest
 from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.test_table import read, refused
 
 
 def frame(**columns):
@@ -249,3 +250,24 @@ def test_trials_of_tasks_that_are_not_read_say_nothing(tmp_path):
         assert read_responses(paths, spec=ReadingSpec(exclude_tasks=("u",))).n_trials.tolist() == [[4, 4]]
     with pytest.warns(DataWarning, match=r"u\.csv: 2 responses between 0 and 1 have no n_trials.*'a' item 'v'"):
         np.testing.assert_array_equal(read_responses(two).n_trials, [[4, 4, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("values", "program"),
+    [
+        ("101", ". + {response: (1 - (.wrong | tonumber))}"),
+        (("True", "False", "TRUE"), '. + {response: (.wrong | tostring | ascii_downcase == "false")}'),
+    ],
+)
+def test_a_column_of_what_is_wrong_is_turned_round(tmp_path, values, program):
+    """A message advised it as the response, so that the worst model was the best, without a word."""
+    table = "model,item,wrong\n" + "".join(f"a,{number},{one}\n" for number, one in enumerate(values))
+    says = refused(tmp_path, table)
+    assert "--column" not in says
+    assert says.endswith(f"To turn it round, add: --jq '{program}'")
+    with pytest.warns(DataWarning, match="'wrong' is called as what is wrong|read the column") as told:
+        assert read(tmp_path, table, columns={"response": "wrong"}).responses.tolist() == [[1, 0, 1]]
+    assert f"To turn it round, give instead: jq={program!r}" in str(told.list[-1].message)
+    pytest.importorskip("jq")
+    with pytest.warns(DataWarning, match="read the column"):
+        assert read(tmp_path, table, jq=program).responses.tolist() == [[0, 1, 0]]

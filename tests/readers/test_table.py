@@ -477,7 +477,15 @@ def test_columns_on_another_scale_are_named(tmp_path):
     [
         ("item_id,model,topic,rank\n1,a,x,1\n1,b,x,0\n", "add: --column model_id=model --column response=rank"),
         ("item_id,x,y\n1,1,0\n1,0,1\n", "add: --column model_id=... --column response=..."),
+        (
+            "item_id,scenario,x,y\n1,s,1,0\n1,t,0,1\n",
+            "add: --column model_id=... --column response=...\nIf 'scenario' t",
+        ),
         ("model_id,about,mark\na,x,1\na,y,0\n,x,1\n", "add: --column item_id=about --column response=mark"),
+        (
+            "model_id,org,q,r\na,x,1,0\na,y,0,1\n",
+            "add: --column item_id=org --column response=...\nIf 'org' tells them apart, add: --column model_id=org+m",
+        ),
     ],
 )
 def test_a_row_of_a_table_whose_ids_come_again_may_be_one_response(tmp_path, table, says):

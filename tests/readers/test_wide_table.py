@@ -39,6 +39,23 @@ def test_rows_and_columns_of_a_wide_table_are_chosen(tmp_path, folder):
     assert (matrix.item_ids, matrix.responses.tolist()) == (["q1", "q2"], [[1, 0], [1, 1]])
 
 
+@pytest.mark.parametrize(
+    ("table", "columns", "ids"),
+    [
+        ("org,model,q1,q2\nx,s,1,0\ny,s,1,1\n", {"model_id": "org+model"}, ["x + s", "y + s"]),
+        ("scenario,item_id,a,b\nm,1,1,1\nn,1,0,1\n", {"item_id": "scenario+item_id"}, ["m/1", "n/1"]),
+    ],
+)
+def test_ids_of_rows_are_joined_of_columns_that_hold_no_responses(tmp_path, table, columns, ids):
+    """The columns that an id was made of were refused as responses, and once they were dropped so was the id."""
+    matrix = read(tmp_path, table, columns=columns)
+    assert ids in (matrix.model_ids, matrix.item_ids)
+    assert matrix.responses.sum() == 3
+    if "item_id" in columns:
+        says = refused(tmp_path, table, prefix_scenario=True)
+        assert "give instead: --column item_id=scenario+item_id" in says
+
+
 WIDE = pl.DataFrame({"q1": [1, 0, 1], "q2": [0, 0, 1]})
 
 

@@ -69,6 +69,7 @@ class Found:
     n_files: dict[Format, int] = field(default_factory=dict)
     unknown: list[Path] = field(default_factory=list)  # Files below folders that no reader knows
     problems: list[str] = field(default_factory=list)  # Why other files cannot be told
+    links: list[Path] = field(default_factory=list)  # Links to folders elsewhere, which are not followed
 
     def add(self, source_format: Format, path: Path, n_files: int = 1) -> None:
         """Add what one reader is to be given; a folder is given once."""
@@ -91,7 +92,7 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str |
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
             elif spec.jq is not None:
-                for one in _json_below(path, spec, tables):
+                for one in _json_below(path, spec, tables, found):
                     found.add("long", one)
             elif spec.format == "auto":
                 _look_below(path, spec, tables, found)
@@ -100,21 +101,26 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str |
                 if source is None or not source.files:
                     as_logs = remedy("format='lm-eval'", "--as lm-eval")
                     raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
-                found.add(spec.format, path, sum(map(source.holds, files_below(path, spec))))
+                found.add(spec.format, path, sum(map(source.holds, _noting_links(path, spec, found))))
         except DataError as error:
             found.problems.append(str(error))
+    given = {path.resolve() for path in paths} if found.links else set()
+    found.links[:] = [one for one in found.links if one.resolve() not in given]
     if not (found.paths or found.problems):
         found.problems.append(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
     return found
 
 
-def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
+def files_below(folder: Path, spec: ReadingSpec, links: list[Path] | None = None) -> Iterator[Path]:
     """Give all files below a folder in the order of their names, but hidden ones, and those that `spec` leaves out.
 
-    Numbers in names count as numbers: run2 comes before run10.
+    Numbers in names count as numbers: run2 comes before run10. Links to folders, which are not followed, are added to
+    `links`.
     """
     for place, folders, names in os.walk(folder):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=natural_order)
+        if links is not None:
+            links.extend(one for one in (Path(place, name) for name in folders) if one.is_symlink())
         files = (Path(place, name) for name in sorted(names, key=natural_order) if not name.startswith("."))
         yield from (path for path in files if not spec.leaves_out(path))
 
@@ -124,9 +130,16 @@ def natural_order(name: str) -> tuple[list[str | int], str]:
     return [int(part) if place % 2 else part for place, part in enumerate(re.split("([0-9]+)", name))], name
 
 
-def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path]) -> list[Path]:
+def _noting_links(folder: Path, spec: ReadingSpec, found: Found) -> Iterator[Path]:
+    """Give all files below a folder, and note the links to folders elsewhere."""
+    top, links = folder.resolve(), list[Path]()
+    yield from files_below(folder, spec, links)
+    found.links.extend(one for one in links if not one.resolve().is_relative_to(top))
+
+
+def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> list[Path]:
     """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
-    files = [path for path in files_below(folder, spec) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    files = [path for path in _noting_links(folder, spec, found) if SUFFIXES.get(_table_suffix(path)) == "json"]
     files = [path for path in files if path.resolve() not in tables]
     if not files:
         raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
@@ -168,7 +181,7 @@ def _look_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found
     """Tell what the files below a folder but `tables` hold; a reader that walks folders is given the folder."""
     n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
     told: dict[tuple[str, ...], bool] = {}
-    for path in files_below(folder, spec):
+    for path in _noting_links(folder, spec, found):
         files.append(path)
         if tables and path.resolve() in tables:
             continue

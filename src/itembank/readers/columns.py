@@ -60,6 +60,12 @@ def is_id(name: str) -> bool:
     return re.search(r"(^|[\s_.-])[iI][dD]$|[a-z]I[dD]$", name) is not None
 
 
+def may_name_model(name: str) -> bool:
+    """Whether a column is called a model of something but a judge: metadata.model, base_model_name."""
+    is_model = re.search(r"(^|[\s_.-])model([\s_.-]?(id|name))?$", name, re.IGNORECASE) is not None
+    return is_model and re.search("judg|grad|rater|scor|eval", name, re.IGNORECASE) is None
+
+
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
     ends = r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed)$"

@@ -147,7 +147,8 @@ def _are_models(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]] = NAMES_IN_TURN) -> bool:
     """Whether the last key of a path is usual for a column of ours."""
-    return any(plain_name(place.rpartition(".")[2]) in names.get(ours, ()) for names in turns)
+    last = place.rpartition(".")[2].strip('[]"')  # also of a key that has dots itself
+    return any(plain_name(last) in names.get(ours, ()) for names in turns)
 
 
 def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:

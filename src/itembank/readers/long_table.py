@@ -22,6 +22,7 @@ from itembank.readers.columns import (
     optional_names,
     response_numbers,
 )
+from itembank.readers.jq_programs import jq_key
 from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import UNCHANGING, OtherColumns, ResponseRows, how_to_prefix, rename_model
@@ -64,6 +65,48 @@ def warn_of_dollars(source: str, unread: Sequence[str], columns: Sequence[str], 
     if found and spec.column("cost_usd") not in columns:
         add = how(columns={"cost_usd": found[0]})
         warn(f"{source}: no dollars are read. If they are in {found[0]!r}, add: {add}", DataWarning)
+
+
+FAULTS = (
+    *("incorrect", "isincorrect", "wrong", "iswrong", "failed", "isfailed", "failure", "isfailure", "errorrate"),
+    *(
+        "loss",
+        "nll",
+        "perplexity",
+        "ppl",
+        "rank",
+        "toxicity",
+        "wer",
+        "cer",
+        "mae",
+        "mse",
+        "rmse",
+        "brier",
+        "brierscore",
+    ),
+    *("hallucination", "hallucinated", "ishallucination", "hallucinationrate", "ishallucinated"),
+)
+"""What others call a column in which less is better, without case, blanks and underscores."""
+
+
+def how_to_turn(frame: pl.DataFrame, column: str, *, is_told: bool) -> str:
+    """Say that a column is called as one in which less is better, and how it is turned round; empty if it is not.
+
+    A name that is told makes way for the program.
+    """
+    if not is_called(column, FAULTS):
+        return ""
+    at, values = jq_key(column), as_text(frame[column]).drop_nulls()
+    shares = values.cast(pl.Float64, strict=False)
+    turned = f'({at} | tostring | ascii_downcase == "false")'
+    if shares.is_between(0.0, 1.0).sum() == values.len():
+        turned = f"(1 - ({at} | tonumber))"
+    elif not values.str.to_lowercase().is_in(["true", "false"]).all():
+        turned = "..."
+    return (
+        f"{column!r} is called as what is wrong, and a higher response must be better. To turn it round, "
+        f"{'give instead' if is_told else 'add'}: {how(jq=f'. + {{response: {turned}}}')}"
+    )
 
 
 def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntArray], list[str]]) -> None:
@@ -139,6 +182,8 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_columns(table.source, table.frame.columns, spec)
     columns, table = table.frame.columns, chosen_rows(table, spec)
     warn_of_dollars(table.source, other_names(columns, spec), columns, spec)
+    if spec.column("response") in columns and (turn := how_to_turn(table.frame, spec.column("response"), is_told=True)):
+        warn(f"{table.source}: {turn}", DataWarning)
     problems: list[str] = []
     ids, kinds = {}, {}
     for name in ("model_id", "item_id"):
@@ -223,7 +268,11 @@ def _numbers(
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
         named = zip(pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
-        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
+        left_out = (
+            f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {how(drop_columns=(column,))}"
+        )
+        advice = found.advice if is_response else left_out
+        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{advice}")
     return found
 
 

@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
+from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, warn
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each, rows_of_source
-from itembank.readers.columns import tell_of_look_alikes
+from itembank.readers.columns import USUAL_NAMES, plain_name, tell_of_look_alikes
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
     known_table,
@@ -26,13 +26,13 @@ from itembank.readers.matrix import (
     warn_of_partial_runs,
     without_empty,
 )
-from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
+from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
 from itembank.readers.settling import warn_of_shares
 from itembank.readers.sources import TABLES, no_readers, source_called
-from itembank.readers.table import named_by_files, rows_of_table, table_rows
+from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
@@ -189,6 +189,12 @@ def read_rows(
     `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
     """
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
+    if found.links:
+        warn(
+            f"links to folders are not followed, and what is there is not read: {shown(found.links)}. If it has "
+            "results, name it, too.",
+            DataWarning,
+        )
     seen = _Seen()
     unwanted: list[NoTaskLeftError] = []
     parts: list[ResponseRows] = []
@@ -206,14 +212,7 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
-    tables = [part.items["task"] for part in parts if "task" in part.items.columns]
-    known = sorted({task for tasks in tables for task in tasks.unique()})
-    absent = [old for old, new in spec.task_names.items() if new not in known]
-    if absent:
-        raise DataError(
-            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
-            f"{did_you_mean(absent, known)}"
-        )
+    _check_task_names(parts, spec)
     seen.check(spec)
     return parts
 
@@ -288,13 +287,29 @@ def _read_source(
     parts = [seen.renamed(part, spec) for part in parts]
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
+    if source_format != "responses":
+        _check_metric(parts, spec)
+    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _check_metric(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
-    if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
+    if asked and not any("metric" in part.items.columns for part in parts):
         raise DataError(
             f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
             f"column metric. If another column names it, add: {how(columns={'metric': '...'})}"
         )
-    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _check_task_names(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
+    tables = [part.items["task"] for part in parts if "task" in part.items.columns]
+    known = sorted({task for tasks in tables for task in tasks.unique()})
+    absent = [old for old, new in spec.task_names.items() if new not in known]
+    if absent:
+        raise DataError(
+            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20) or 'none'}."
+            f"{did_you_mean(absent, known)}"
+        )
 
 
 def _with_own_trials(rows: ResponseRows, parts: Sequence[ResponseRows]) -> ResponseRows:
@@ -369,16 +384,23 @@ def responses_from_frame(
         raise ParameterError(
             f"format of a table in memory must be auto, long, wide-models or wide-items: {spec.format!r}."
         )
+    if spec.jq is not None:
+        raise ParameterError(
+            "jq reads files, and this is a table in memory: make the columns in the table, or write it to a file and "
+            "give that to read_responses."
+        )
     frame = to_polars(table)
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
         seen = _Seen()
-        rows = with_highest(rows_of_table(Table(NAME, frame), spec.of_trials()), spec.max_response)
+        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials()), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
+        _check_metric([rows], spec.of_trials())
+        _check_task_names([rows], spec)
         seen.check(spec)
-        return [rows]
+        return [only_wanted(rows, spec)]
 
     matrix = matrix_of_rows(read, spec, models=models, items=items)
     warn_of_lost(matrix)
@@ -393,9 +415,7 @@ def to_polars(table: Any) -> pl.DataFrame:
         return table.collect()
     try:
         if type(table).__module__.partition(".")[0] == "pandas":
-            names = [name for name in table.index.names if name is not None]
-            is_named = not set(LONG_COLUMNS).isdisjoint(names)  # then the index is a column of ours
-            return _of_pandas(table.reset_index() if is_named else table)
+            return _of_pandas(_with_index(table))
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -407,6 +427,21 @@ def to_polars(table: Any) -> pl.DataFrame:
     raise ParameterError(
         f"table must be a pandas, polars or pyarrow table, or a list of dicts, got {type(table).__name__}."
     )
+
+
+def _with_index(table: Any) -> Any:
+    """Make columns of the named indexes of a pandas table, or of a series, as files have them that pandas writes.
+
+    Texts without a name are names of the rows, if no column has ids.
+    """
+    if not hasattr(table, "columns"):
+        table = table.to_frame("response" if table.name is None else table.name)
+    names = [*table.index.names]
+    ids = {*USUAL_NAMES["model_id"], *USUAL_NAMES["item_id"]}
+    if names == [None] and table.index.dtype.kind not in "iufbmM" and ids.isdisjoint(map(plain_name, map(str, table))):
+        return table.rename_axis("__index_level_0__").reset_index()
+    named = [name for name in names if name is not None and name not in table.columns]
+    return table.reset_index(level=named) if named else table
 
 
 def _of_pandas(table: Any) -> pl.DataFrame:

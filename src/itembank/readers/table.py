@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, remedy, shell_word, shown, warn
+from itembank.errors import DataError, DataWarning, quoted, remedy, shell_word, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -22,13 +22,23 @@ from itembank.readers.chosen_rows import (
     with_joined,
     with_joined_names,
 )
-from itembank.readers.columns import NAMES_IN_TURN, USUAL_NAMES, as_text, is_id, is_measure, numbers, plain_name
+from itembank.readers.columns import (
+    NAMES_IN_TURN,
+    USUAL_NAMES,
+    as_text,
+    is_id,
+    is_measure,
+    may_name_model,
+    numbers,
+    plain_name,
+)
 from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
     as_texts,
     check_columns,
+    how_to_turn,
     other_names,
     our_names,
     rows_of_long,
@@ -93,7 +103,11 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     one = of_one_model(path, known, spec)
     usual = with_usual_names(known, one)
     if layout_of(known, usual) == "long" and "response" not in spec.columns and spec.response_column == "response":
-        _check_beside(path, [name for name in seen if not spec.drops(name)], usual)
+
+        def first(names: AbstractSet[str]) -> pl.DataFrame:
+            return first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in names]).frame
+
+        _check_beside(table.source, [name for name in seen if not spec.drops(name)], usual, first)
     if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
     if one is spec:
@@ -115,8 +129,26 @@ VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
 
-def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None:
+def rows_in_memory(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table in memory, and look at the columns beside as in a file."""
+    columns = [name for name in table.frame.columns if not spec.drops(name)]
+    known = with_joined_names(columns, spec)
+    usual = with_usual_names(known, spec)
+    if layout_of(known, usual) != "long":
+        return rows_of_table(table, spec)
+    if "response" not in spec.columns and spec.response_column == "response":
+        _check_beside(table.source, columns, usual, lambda names: table.frame[[one for one in columns if one in names]])
+    rows = rows_of_table(table, spec)
+    _warn_of_status(rows, columns, usual)
+    return rows
+
+
+def _check_beside(
+    source: str, columns: Sequence[str], spec: ReadingSpec, first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
     """Look at what is beside a response that nobody chose: the highest mark of each row, or the right answers.
+
+    `first` gives the first rows of some columns.
 
     `DataError` where responses are marks of another number than 1; a `DataWarning` where a vague name may be that of a
     model's own answers, which the right answers have the values of.
@@ -127,8 +159,7 @@ def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
     if not beside or response not in columns:
         return
-    read = {response, *beside}
-    frame = first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in read]).frame
+    frame = first({response, *beside})
     texts = [as_text(frame[name]).str.to_lowercase() for name in (response, *beside)]
     own, other = (text.cast(pl.Float64, strict=False).fill_nan(None) for text in texts)
     at, at_other = jq_key(response), jq_key(beside[0])
@@ -140,13 +171,13 @@ def _check_beside(path: Path, columns: Sequence[str], spec: ReadingSpec) -> None
         are_marks = (own > 1.0).any() or (is_called(beside[0], HIGHEST) and (own % 1.0 == 0.0).all())
         if unlike.height and are_marks and (own <= other).all():
             raise DataError(
-                f"{path}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
+                f"{source}: {response!r} must be a share of 1, and {beside[0]!r} beside it may say of how many it is, "
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
                 f"alone is the response, add: {alone}"
             )
     elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
         warn(
-            f"{path}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
+            f"{source}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
             DataWarning,
         )
@@ -199,9 +230,11 @@ def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:
     told = shown([*dict.fromkeys(stems.values())])
     by_folder = f" Files of one name are called as their folders; if all are of one, add: {how_to_name_model()}"
     one = "one" if len(own) == 1 else "one in each file"
+    columns = dict.fromkeys(name for part in own.values() for name in part.columns if may_name_model(name))
+    by_column = "".join(f" If {name!r} does, add: {how(columns={'model_id': name})}" for name in [*columns][:1])
     warn(
         f"{joined_source([*own])}: no column names a model, so that these are the results of {one}: {told}."
-        f"{by_folder * bool(names)}",
+        f"{by_folder * bool(names)}{by_column}",
         DataWarning,
     )
     return [part if part.file is None else rename_model(part, stems[part.file]) for part in parts]
@@ -243,21 +276,28 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
         return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
-    if usual.column("error") not in columns and "error" not in usual.columns:
-        told = load([name for name in names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))])
-        # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may
-        # be those of a wrong answer
-        for column in told:
-            is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
-            words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
-            n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
-            if n_rows:
-                warn(
-                    f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
-                    f"count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
-                    DataWarning,
-                )
-    return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
+    rows = replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
+    _warn_of_status(rows, columns, usual)
+    return rows
+
+
+def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpec) -> None:
+    """Warn of rows whose response counts, and which another column says have lost their answers."""
+    if rows.others is None or spec.column("error") in columns or "error" in spec.columns:
+        return
+    # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
+    # wrong answer
+    names = [name for name in rows.others.names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))]
+    for column in rows.others.load(names) if names else ():
+        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
+        n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
+        if n_rows:
+            warn(
+                f"{rows.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses count all "
+                f"the same. If their answers were lost, add: {how(columns={'error': column.name})}",
+                DataWarning,
+            )
 
 
 def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str]]:
@@ -316,11 +356,12 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
     every = tuple(table.frame.columns)
     table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec:
         taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
-        others = _others_read(table.frame.columns, usual)
+        others = _others_read([name for name in table.frame.columns if name not in parts], usual)
         warn(f"{table.source}: read the column {', '.join(taken)}.{others}", DataWarning)
     spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
@@ -342,7 +383,6 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     if layout == "long":
         return replace(rows_of_long(table, spec), columns=every)
     check_wide(table.source, spec)
-    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = chosen_where(_without_row_numbers(table, spec), spec)
     unread = {*parts, *spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     return replace(
@@ -378,6 +418,8 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
     named = f"and another column {lacking[0]}, add: {how(columns={lacking[0]: theirs})}"
     if lacking == ["model_id"] and not rest:
         named = f"and all are of one model, add: {how_to_name_model()}"
+    if lacking == ["response"] and theirs in columns and (turn := how_to_turn(frame, theirs, is_told=False)):
+        named = f"and another column {lacking[0]}. {turn}"
     more = (how_to_compare(frame) or how_to_list(columns)) if lacking == ["response"] else ""
     if lacking == ["item_id"] and (model := known["model_id"]) and frame[model].is_unique().all():
         more = "Each model has one row: if that is its score on a whole benchmark, bring the results of each item."
@@ -504,8 +546,11 @@ def check_wide(source: str, spec: ReadingSpec) -> None:
         out = remedy("columns=...", "--column")
         raise DataError(f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of {out}.")
     if spec.prefix_scenario:
-        option = "prefix_scenario"
-        raise DataError(f"{source}: {option} is for long tables, and this one is wide. Leave it out.")
+        join = how(columns={"item_id": f"{spec.column('scenario')}+{spec.column('item_id')}"})
+        raise DataError(
+            f"{source}: prefix_scenario is for long tables, and this one is wide. If a row is an item, give instead: "
+            f"{join}"
+        )
 
 
 def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
@@ -563,6 +608,9 @@ def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) 
 def _of_objects(path: Path, spec: ReadingSpec) -> str:
     """Say by which program of jq rows of JSON that hold objects are read; empty where they hold none, or are long."""
     records = [*islice(each_record(path), 1000)] if file_kind(path) == "json" else []
+    ours = str(records[0].get("schema_version", "")) if records else ""
+    if ours.startswith("itembank."):
+        return f"is what itembank wrote ({quoted(ours)}), and no results. Give the answers of models to items."
     columns = [*dict.fromkeys(name for one in records for name in one if not spec.drops(name))]
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":

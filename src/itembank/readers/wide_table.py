@@ -16,6 +16,7 @@ from itembank.readers.columns import (
     examples,
     id_column,
     is_measure,
+    may_name_model,
     optional_names,
     plain_name,
     response_numbers,
@@ -26,7 +27,7 @@ from itembank.readers.jq_programs import jq_key, row_program
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import range_advice, row_problems, shares_of
-from itembank.readers.telling_apart import attempts_of
+from itembank.readers.telling_apart import attempts_of, kind_of
 from itembank.responses.error_kinds import NO_ANSWER, is_called
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
@@ -60,7 +61,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> Resp
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
             f"{table.source}: item_id must be unique in a table of one row an item, got {len(again)} ids more than "
-            f"once: {shown(again)}.{_if_long('item_id', [], names)}"
+            f"once: {shown(again)}.{_if_long(table.frame, spec, 'item_id', [], names)}"
         )
     columns = trimmed(table.source, pl.Series(names, dtype=pl.Categorical), of_columns)  # a table's are unique
     values, errors, rows, across = found.values, found.errors, ids, columns
@@ -125,10 +126,14 @@ def _ids_and_values(
         )
     elif unlike := _on_other_scales(responses.values / spec.max_response, others):
         scale = range_advice(responses.values[known], has_marks=True)
+        is_inside = ~(responses.values > spec.max_response).any(axis=0)
+        inside = [others[place] for place in np.flatnonzero(is_inside).tolist() if not is_measure(others[place])]
+        long = _as_long(table.frame, spec, key, others, inside)
+        out = "" if long and len(inside) == 1 else _how_to_leave_out([*unlike])
         problems.append(
             f"responses must lie in [0, 1] and on one scale, and {len(unlike)} of {len(others)} columns end elsewhere "
             f"than the rest: {first_few([f'{name!r} at {top:g}' for name, top in unlike.items()])}."
-            f"{_how_to_leave_out([*unlike])}\nIf all columns are on one scale: {scale}"
+            f"{long}{out}\nIf all columns are on one scale: {scale}"
         )
     elif (
         found_ids is not None
@@ -215,7 +220,7 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
     ids, scenario = table.frame[column].drop_nulls(), ""
     names_model = key == "item_id" and any(plain_name(name) in USUAL_NAMES["model_id"] for name in others)
     if 2 * ids.n_unique() <= ids.len() or (names_model and ids.is_duplicated().any()):
-        advice = _if_long(key, told, others)
+        advice = _if_long(table.frame, spec, key, told, others)
     elif key == "model_id" and 2 * len(letters) > len(others):
         advice = (
             f" {shown(letters)} hold letters. If they were answered, write 1 where the letter is right and 0 elsewhere."
@@ -275,6 +280,8 @@ def how_to_compare(frame: pl.DataFrame) -> str:
         return ""
     row = row_program([dict.fromkeys(columns, "")])
     program = row.replace("response: ...", f"response: ({' == '.join(both)})")
+    if program == row:  # a column with dots in its name is called as a response
+        return f" To read the rows, add: {how(jq=program)}"
     return f" To compare {given[0]!r} with {right[0]!r}, add: {how(jq=program)}"
 
 
@@ -290,15 +297,38 @@ def how_to_list(columns: Sequence[str]) -> str:
     return f" To read {shown(attempts)} as attempts, add: {how(jq=program, repeats='count')}" if attempts else ""
 
 
-def _if_long(key: str, told: Sequence[str], others: Sequence[str]) -> str:
-    """Say how a table in which models, or items, come again and again is read as a long one."""
+def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[str], others: Sequence[str]) -> str:
+    """Say how a table in which models, or items, come again and again is read as a long one.
+
+    Or how another column goes before their ids, where it tells them apart and there are several responses.
+    """
     other, word = ("item_id", "Models") if key == "model_id" else ("model_id", "Items")
     usual = [name for name in others if plain_name(name) in USUAL_NAMES[other]]
+    usual = usual or [name for name in others if other == "model_id" and may_name_model(name)]
     rest = [name for name in others if name not in told and not is_measure(name)]
     first, response = (some[0] if len(some) == 1 else "..." for some in (usual or told, rest))
-    return (
-        f" {word} have several rows. If a row is one response, add: {how(columns={other: first, 'response': response})}"
-    )
+    ids, scenario = spec.column(key), spec.column("scenario")
+    beside = [scenario] if key == "item_id" and scenario in frame.columns else [] if usual or len(told) > 1 else told
+    may = ("agent", "unknown") if key == "model_id" else ("task", "version", "unknown")
+    beside = [name for name in beside if kind_of(name) in may] if len(rest) > 1 else []
+    beside = [name for name in beside if name == scenario or as_text(frame[name]).str.contains(r"\p{L}").any()]
+    apart = [name for name in beside if frame.select(name, ids).is_unique().all()]
+    joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
+    alone = how(columns={other: first, "response": response})
+    return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
+
+
+def _as_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, others: Sequence[str], inside: Sequence[str]) -> str:
+    """Say how a table is read as a long one, if a column numbers the rows of each model; empty if none does.
+
+    `inside` are the columns that have responses, as far as names and numbers tell.
+    """
+    ids = spec.column(key)
+    apart = [name for name in others if frame.select(name, ids).is_unique().all()]
+    numbering = [name for name in apart if 2 * frame[name].n_unique() <= frame.height and name not in inside]
+    first = min(numbering, key=lambda name: frame[name].n_unique(), default="")
+    come_again = 2 * frame[ids].n_unique() <= frame.height
+    return _if_long(frame, spec, key, [first], [first, *inside]) if come_again and first and inside else ""
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
