@@ -27,20 +27,26 @@ def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3):
     theta = rng.normal(size=(n_models, bank.parameters.n_dims))
     rates = np.clip(probability(bank.parameters, theta) + luck * rng.normal(size=(n_models, bank.n_items)), 0.0, 1.0)
     models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
-    trials = np.full(rates.shape, n_attempts)
+    trials = np.broadcast_to(n_attempts, rates.shape)
     made = ResponseMatrix.from_counts(rng.binomial(trials, rates), trials, models=models, items=bank.responses.items)
     return made, rates, theta
 
 
-def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have():
+@pytest.mark.parametrize("more", [0, 5])  # attempts at every other item, or at one scenario
+@pytest.mark.parametrize("is_of_scenario", [False, True])
+def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have(more, is_of_scenario):
     bank = shared_bank()
+    is_more = bank.targets.scenario_index == 0 if is_of_scenario else np.arange(bank.n_items) % 2 == 0
+    trials = np.where(is_more, 3 + more, 2 if more else 3)
     of_runs, found = [], []
     for seed in range(150):
-        answers, rates, theta = attempted(bank, 3, n_models=20, luck=0.3, seed=seed)
-        found.append(run_variance(bank, answers, theta)[:, -1])
-        weights = bank.targets.target("overall").weights
-        of_runs.append((rates * (1.0 - rates)) @ weights**2 / 3.0)
-    assert np.mean(found) == pytest.approx(np.mean(of_runs), rel=0.05)
+        answers, rates, theta = attempted(bank, trials, n_models=20, luck=0.3, seed=seed)
+        found.append(run_variance(bank, answers, theta))
+        variances = rates * (1.0 - rates) / trials
+        weights = np.array([bank.targets.target(name).weights for name in bank.targets.names])
+        of_runs.append(variances @ weights.T**2)
+    np.testing.assert_allclose(np.mean(found, axis=(0, 1)), np.mean(of_runs, axis=(0, 1)), rtol=0.1)
+    assert np.mean(found, axis=(0, 1))[-1] == pytest.approx(np.mean(of_runs, axis=(0, 1))[-1], rel=0.05)
 
 
 @pytest.mark.parametrize("successes", [0.0, 0.5, 2.0, 4.0])  # in all attempts, on average

@@ -12,7 +12,7 @@ from itembank.numerics.looks import (
     student_boundary,
     upper_bound,
 )
-from itembank.numerics.paired import balanced_order, paired_look
+from itembank.numerics.paired import balanced_order, paired_look, run_chance
 
 
 def test_without_end_it_is_the_paired_t_test_and_of_all_items_the_difference_itself():
@@ -30,6 +30,16 @@ def test_without_end_it_is_the_paired_t_test_and_of_all_items_the_difference_its
     assert exact.variance == 0.0
     assert exact.difference == pytest.approx((other - one).mean())
     assert not paired_look(one, other, is_finite=False).is_exact
+
+
+@pytest.mark.parametrize("several", [(4, 4), (4, 1), (1, 4)])  # attempts at every fifth item; one at others
+def test_the_chance_of_a_run_is_that_of_all_items_also_of_those_tried_once(several: tuple[int, int]) -> None:
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.8, 0.8, 400)
+    trials = np.where(np.arange(400) % 5 == 0, np.array(several)[:, None], 1)
+    expected = np.mean((p * (1.0 - p) / trials).sum(axis=0))
+    found = [run_chance(rng.binomial(trials, p) / trials, trials) for _ in range(300)]
+    assert np.mean(found) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("has_probabilities", [False, True])

@@ -11,7 +11,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.marks import batches
 from itembank.errors import DataError, remedy
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import attempts_of, bank_positions
+from itembank.estimation.observations import bank_positions, chance_shares
 from itembank.estimation.predictions import sums_at
 from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
@@ -43,25 +43,27 @@ def run_variance(
     """
     own: FloatArray = np.ones(responses.n_models)
     is_own: BoolArray = np.zeros(responses.n_models, dtype=bool)
-    if responses.n_trials is not None:
-        positions, trials = bank_positions(bank, responses.items["item_id"], "responses"), responses.n_trials
+    positions, trials = bank_positions(bank, responses.items["item_id"], "responses"), responses.n_trials
+    if trials is not None:
         own, expected = attempt_ratio(
             bank.parameters.take(positions), responses.responses, trials.astype(np.float64), theta, unlike=UNLIKE
         )
         is_own = expected > 0.0
     ratio = own if is_own.all() else np.where(is_own, own, past_ratio(bank))
-    return run_noise(score_basis(bank), theta, ratio / attempts_of(responses.responses, responses.n_trials))
+    of_items = bank.targets.weights[positions], bank.targets.scenario_index[positions]
+    shares = chance_shares(responses.responses, trials, *of_items, bank.targets.n_scenarios)
+    return run_noise(score_basis(bank), theta, ratio[:, None] * shares)
 
 
 def run_noise(
     basis: ScoreBasis,
     theta: FloatArray,  # (n_models, n_dims)
-    # (n_models,): r: the variance of a response from run to run over ``p (1 - p)``; that of one attempt over their
-    # number
+    # (n_models, n_scenarios): r: the variance of a response from run to run over ``p (1 - p)``; that of one attempt
+    # over their number (`chance_shares`)
     ratio: FloatArray,
 ) -> FloatArray:
     """Return ``r sum_i omega_i^2 p_i (1 - p_i)`` over all items of each target, (n_models, n_targets)."""
-    variance = ratio[:, None] * sums_at(basis.weighted, theta).noise
+    variance = ratio * sums_at(basis.weighted, theta).noise
     return np.column_stack([variance, variance @ basis.targets.scenario_weights**2])
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, did_you_mean, shown
+from itembank.estimation.predictions import scenario_sums
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.content_order import order_among
@@ -139,6 +140,30 @@ def attempts_of(responses: FloatArray, n_trials: FloatArray | IntArray | None) -
     if n_trials is None:
         return np.ones(responses.shape[0])
     return np.array([usual_attempts(*one) for one in zip(n_trials, responses, strict=True)])
+
+
+def chance_shares(
+    responses: FloatArray,  # (n_models, n_columns)
+    n_trials: FloatArray | IntArray | None,  # (n_models, n_columns); None for one attempt behind each response
+    weights: FloatArray,  # (n_columns,): omega: of each item in its scenario's score
+    scenario_index: IntArray,  # (n_columns,)
+    n_scenarios: int,
+) -> FloatArray:
+    """Part of the chance of one attempt that is left in the score of each scenario, (n_models, n_scenarios).
+
+    With n_i attempts at an item it is 1 / n_i: the mean of that over the answered items, by the squares of their
+    weights. A scenario without an answer is taken to be attempted as the others are.
+    """
+    if n_trials is None:
+        return np.ones((responses.shape[0], n_scenarios))
+    squares = ~np.isnan(responses) * weights**2
+    total, left = (
+        scenario_sums(each, scenario_index, n_scenarios) for each in (squares, squares / np.maximum(n_trials, 1.0))
+    )
+    sums = total.sum(axis=1, keepdims=True)
+    of_all = np.divide(left.sum(axis=1, keepdims=True), sums, out=np.ones(sums.shape), where=sums > 0.0)
+    result: FloatArray = np.divide(left, total, out=np.broadcast_to(of_all, total.shape).copy(), where=total > 0.0)
+    return result
 
 
 def usual_attempts(n_trials: FloatArray | IntArray, responses: FloatArray) -> float:

@@ -157,13 +157,16 @@ def run_chance(
     """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
 
     Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
-    attempt, where the other model made several, has that of the other's.
+    attempt varies as the other model's do, where that made several at the item; else as those at other items.
     """
     seen = ~np.isnan(responses).any(axis=0)
     values, k = responses[:, seen], n_trials[:, seen].astype(np.float64)
     single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
-    variance = np.where(np.isnan(single), single[::-1], single) / np.maximum(k, 1.0)
-    return None if np.isnan(variance).all() else float(np.nanmean(variance.sum(axis=0)))
+    single = np.where(np.isnan(single), single[::-1], single)
+    if np.isnan(single).all():
+        return None
+    single = np.where(np.isnan(single), np.nanmean(single, axis=1, keepdims=True), single)
+    return float(np.mean((single / np.maximum(k, 1.0)).sum(axis=0)))
 
 
 def flips(baseline: FloatArray, candidate: FloatArray) -> tuple[int, int]:

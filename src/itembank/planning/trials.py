@@ -19,7 +19,7 @@ from itembank.bank.costs import costs_of_items
 from itembank.checks import check_fraction, check_positive
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shell_word, shown
 from itembank.estimation.estimands import past_ratio
-from itembank.estimation.observations import attempts_of
+from itembank.estimation.observations import chance_shares
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.intervals import normal_reach
@@ -176,7 +176,9 @@ def plan_trials(
         unit = _unit(bank, cost_unit)
     prospect = prospect_of(bank, target, level, power)
     # past answers are means of so many trials, and lie so much nearer to their predictions
-    usual = float(np.mean(1.0 / attempts_of(bank.responses.responses, bank.responses.n_trials)))
+    answers, targets = bank.responses, bank.targets
+    of_items = targets.weights, targets.scenario_index, targets.n_scenarios
+    usual = chance_shares(answers.responses, answers.n_trials, *of_items).mean(axis=0)[targets.scenario_index]
     trials = past_ratio(bank) * outcome_variances(bank)
     between = np.maximum(prospect.variances - usual * trials, 0.0)
     squares = prospect.weights**2

@@ -12,7 +12,7 @@ from itembank.estimation.drawn_one_by_one import scores_of_draws
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.notes import note_on_past_models, notes_on_unlike
-from itembank.estimation.observations import Observations, usual_attempts
+from itembank.estimation.observations import Observations, chance_shares
 from itembank.estimation.point_methods import stacked_scores, with_exact
 from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
 from itembank.estimation.trials import Expectations
@@ -263,7 +263,10 @@ def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, pas
     items = basis.parameters.take(answered.positions)
     own, expected = attempt_ratio(items, answered.responses, trials, theta, unlike=UNLIKE)
     ratio = np.where(expected > 0.0, own, past_ratio)
-    return run_noise(basis, theta, ratio / usual_attempts(trials, answered.responses))
+    targets, positions = basis.targets, answered.positions
+    of_items = targets.weights[positions], targets.scenario_index[positions]
+    shares = chance_shares(answered.responses, trials, *of_items, targets.n_scenarios)
+    return run_noise(basis, theta, ratio[:, None] * shares)
 
 
 def _mixed(parts: Sequence[tuple[Mixed, float]]) -> Mixed:
