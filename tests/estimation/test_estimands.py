@@ -21,11 +21,16 @@ from tests.living.living import measured_bank
 Z = 1.959964
 
 
-def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3):
-    """Responses of new models with so many attempts at each item, their rates, and abilities."""
+def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3, decided=()):
+    """Responses of new models with so many attempts at each item, their rates, and abilities.
+
+    Items of scenarios that are `decided` are solved always or never.
+    """
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=(n_models, bank.parameters.n_dims))
     rates = np.clip(probability(bank.parameters, theta) + luck * rng.normal(size=(n_models, bank.n_items)), 0.0, 1.0)
+    is_decided = np.isin(bank.targets.scenario_index, decided)
+    rates[:, is_decided] = rng.random((n_models, is_decided.sum())) < rates[:, is_decided]
     models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
     trials = np.broadcast_to(n_attempts, rates.shape)
     made = ResponseMatrix.from_counts(rng.binomial(trials, rates), trials, models=models, items=bank.responses.items)
@@ -99,6 +104,25 @@ def test_calibration_models_tell_how_answers_vary_where_new_ones_cannot():
     p = probability(bank.parameters, theta)[0]
     expected = (p * (1.0 - p)) @ bank.targets.target("overall").weights ** 2
     assert found == pytest.approx(expected, rel=0.25)  # attempts were drawn from the item model: the ratio is near one
+
+
+# attempts of each new model, who leans on its other scenarios, or of many past ones
+@pytest.mark.parametrize(("is_own", "at_most"), [(True, 0.75), (False, 0.1)])
+def test_scenarios_may_vary_unlike_each_other_from_run_to_run(is_own, at_most):
+    bank, of_runs, found = shared_bank(), [], []
+    weights = np.array([bank.targets.target(name).weights for name in bank.targets.names])
+    for seed in range(20):
+        past, _, theta = attempted(bank, 4, n_models=bank.n_models, luck=0.2, seed=100 + seed, decided=(0,))
+        calibration = dataclasses.replace(bank.calibration, abilities=theta)
+        known = dataclasses.replace(past, models=bank.responses.models)
+        tried = dataclasses.replace(bank, responses=known, calibration=calibration)
+        answers, rates, theta = attempted(bank, 6 if is_own else 1, n_models=40, luck=0.2, seed=seed, decided=(0,))
+        found.append(np.mean(run_variance(tried, answers, theta), axis=0))
+        of_runs.append(np.mean(rates * (1.0 - rates) / (6 if is_own else 1) @ weights.T**2, axis=0))
+    found, of_runs = np.mean(found, axis=0), np.mean(of_runs, axis=0)
+    assert of_runs[0] == 0.0
+    assert found[0] < at_most * found[1:-1].max()
+    np.testing.assert_allclose(found[1:], of_runs[1:], rtol=0.2)
 
 
 def test_an_interval_takes_in_the_variance_on_either_side():

@@ -179,7 +179,7 @@ def plan_trials(
     answers, targets = bank.responses, bank.targets
     of_items = targets.weights, targets.scenario_index, targets.n_scenarios
     usual = chance_shares(answers.responses, answers.n_trials, *of_items).mean(axis=0)[targets.scenario_index]
-    trials = past_ratio(bank) * outcome_variances(bank)
+    trials = past_ratio(bank)[targets.scenario_index] * outcome_variances(bank)
     between = np.maximum(prospect.variances - usual * trials, 0.0)
     squares = prospect.weights**2
     judges = judge_variance(judged, prospect.weights) if judged else None

@@ -9,12 +9,12 @@ import numpy as np
 from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
 from itembank.estimation.drawn_one_by_one import scores_of_draws
-from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
+from itembank.estimation.estimands import linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.notes import note_on_past_models, notes_on_unlike
-from itembank.estimation.observations import Observations, chance_shares
+from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import stacked_scores, with_exact
-from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
 from itembank.estimation.trials import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
@@ -142,7 +142,8 @@ def session_estimate(
         elif of_links is not None:
             part = widened(part, of_links, level=level)
         if pool.past_ratio is not None:
-            part = widened(part, _run_noise(basis, observed, abilities.theta, pool.past_ratio), level=level)
+            about = observed.responses, observed.n_trials, abilities.theta
+            part = widened(part, run_noise(basis, positions, *about, past=pool.past_ratio), level=level)
         parts.append(part)
         near.append(known)
     # a custom score is the overall one of its own targets
@@ -252,21 +253,6 @@ def _scores(
         found = with_intervals(targets, summary, read, past=past, scale=scale, level=level, headline=headline)
         parts.append((found, share))
     return _mixed(parts)
-
-
-def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
-    """Find the variance of one run's score around that of repeated runs for the targets of a basis, (1, n_targets).
-
-    As `run_variance` does, which has a bank; `past_ratio` is that of the past models.
-    """
-    trials = np.asarray(answered.n_trials)
-    items = basis.parameters.take(answered.positions)
-    own, expected = attempt_ratio(items, answered.responses, trials, theta, unlike=UNLIKE)
-    ratio = np.where(expected > 0.0, own, past_ratio)
-    targets, positions = basis.targets, answered.positions
-    of_items = targets.weights[positions], targets.scenario_index[positions]
-    shares = chance_shares(answered.responses, trials, *of_items, targets.n_scenarios)
-    return run_noise(basis, theta, ratio[:, None] * shares)
 
 
 def _mixed(parts: Sequence[tuple[Mixed, float]]) -> Mixed:
