@@ -34,7 +34,7 @@ from itembank.responses.how_read import check_one_answer_each
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.tabular import Compact
+from itembank.tabular import Compact, Fact
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -222,7 +222,8 @@ class GatePlan(Compact):
 
                 one, other = (full_score(bank, pair.matrix.take(models=np.array([row]))) for row in (0, 1))
                 exact = other - one
-            notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
+            said = f"all {total} items are answered, and their difference is {signed(exact)} points exactly"
+            notes.append(Fact(said))
         return notes
 
     def _estimate(self, pair: GatePair, known: FloatArray | None, bank: "Bank | None") -> PairedLook:

@@ -114,13 +114,13 @@ def _cautions(bank: Bank) -> Iterator[Block]:
     if calibration.caution:
         yield Caution(calibration.caution)
     if bank.published is not None:
-        yield Caution(
+        yield Text(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
             "this page shows its questions and at most the overall scores of these models."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
     if share < 0.9:
-        yield Caution(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
+        yield Text(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
 
 
 def contents_section(bank: Bank) -> Section:

@@ -29,6 +29,7 @@ from itembank.pages.blocks import (
     bank_provenance,
     bank_title,
     heads,
+    noted,
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
@@ -109,7 +110,7 @@ def comparison_page(
             )
         )
     found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.estimand]}."))
-    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes]
+    found += [noted(one, is_clause=True) for one in comparison.notes]
     return Page(
         title=title or f"{f'{first.better} against {first.worse}' if is_pair else f'{len(order)} models ranked'}{on}",
         kind="Comparison" if is_pair else "Ranking",

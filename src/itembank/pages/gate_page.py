@@ -10,7 +10,6 @@ from itembank.pages.blocks import (
     Answer,
     Answers,
     Block,
-    Caution,
     Chart,
     Column,
     Data,
@@ -20,6 +19,7 @@ from itembank.pages.blocks import (
     Table,
     Text,
     heads,
+    noted,
 )
 from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
@@ -110,8 +110,7 @@ def _lead(found: Gate) -> tuple[Block, ...]:
             words=f"{count(found.right_to_wrong)} fell, {count(found.wrong_to_right)} rose",
         ),
     )
-    cautions = (Caution(f"{text[:1].upper()}{text[1:]}.") for text in found.notes)
-    return (Text(found.sentence), Answers(answers), *cautions)
+    return (Text(found.sentence), Answers(answers), *(noted(one, is_clause=True) for one in found.notes))
 
 
 def _looks(found: Gate, looks: Sequence[Look]) -> Data:

@@ -15,7 +15,6 @@ from itembank.pages.blocks import (
     Answer,
     Answers,
     Block,
-    Caution,
     Chart,
     Column,
     Data,
@@ -27,6 +26,7 @@ from itembank.pages.blocks import (
     bank_provenance,
     bank_title,
     heads,
+    noted,
 )
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
@@ -45,6 +45,7 @@ from itembank.sessions.events import Failed, Told
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import CUSTOM
 from itembank.tables import plural
+from itembank.tabular import few_of_each
 
 KEY = "session"
 MOST_STEPS = 200
@@ -95,7 +96,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         lead=(
             Text(summary),
             Answers((answer, _stop(session), _spent(session))),
-            *(Caution(one.in_words()) for one in scores.notes),
+            *map(noted, few_of_each(scores.notes, is_brief=False)),
         ),
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
