@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from itembank.readers import jq_programs
 from itembank.readers.jq_programs import row_program
 from tests.readers.test_table import read, refused
 
@@ -166,3 +167,12 @@ def test_columns_and_data_of_other_kinds_are_no_split_table(tmp_path, data):
     assert "A program of jq makes rows" in refused(
         tmp_path, json.dumps({"columns": [{"name": "x"}], "data": data}), "r.json"
     )
+
+
+def test_the_program_for_a_million_rows_is_that_for_few(monkeypatch):
+    few = [{"id": k, "meta": {"correct": k % 2}} for k in range(2)]
+    looked: list[object] = []
+    places = jq_programs._places
+    monkeypatch.setattr(jq_programs, "_places", lambda one, *more: looked.append(one) or places(one, *more))
+    assert row_program(few * 500_000) == row_program(few)
+    assert len(looked) < 30_000
