@@ -24,7 +24,7 @@ from itembank.auditing.item_evidence import (
 )
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
-from itembank.checks import check_one_of
+from itembank.checks import check_one_of, list_of_ids
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray
 from itembank.numerics.parallel import one_blas_thread
@@ -324,7 +324,7 @@ def audit_items(
     """
     check_one_of("order", order, ORDERS)
     responses = responses_of(source, "An audit needs")
-    is_bad = None if known is None else _labels(responses, known)
+    is_bad = None if known is None else _labels(responses, list_of_ids("known items", known))
     if isinstance(choices, str | Path):
         choices = read_table_file(Path(choices), text=COLUMNS).frame
     answers = None if choices is None else own_answers(choices, responses)
