@@ -181,7 +181,8 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     if len(found.looks) == 1:
         return (last,)
     data = _looks(found, found.looks)
-    items = number("n_items", "Questions answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
+    ticks = {"values": data.columns["n_items"], "labelSeparation": 8, "labelOverlap": True}
+    items = number("n_items", "Questions answered", "d", log=True, scale={"nice": False, "padding": 24}, **ticks)
     columns = (
         Column("n_items", "Questions", "count"),
         *heads("difference"),

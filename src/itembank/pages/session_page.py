@@ -241,8 +241,8 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     )
     last = len(data) - 1
     title = (
-        f"After {columns['number'][last]:,} answers the interval is ± {points(columns['half_width'][last])}; before "
-        f"the first it was ± {points(columns['half_width'][0])}"
+        f"After {plural(columns['number'][last], 'answer')} the interval is ± {points(columns['half_width'][last])}; "
+        f"before the first it was ± {points(columns['half_width'][0])}"
     )
     marked = sorted({0, last // 4, last // 2, 3 * last // 4, last})
     said = "; ".join(
