@@ -115,6 +115,11 @@ def points_of(number: float) -> str:
     return f"{100.0 * number:z.{decimals_of([number])}f}"
 
 
+def detectable(difference: float) -> float | str:
+    """Return the smallest difference that shows; 'none' where none between scores from 0 to 1 does."""
+    return "none" if difference >= 1.0 else difference
+
+
 def plural(number: int, noun: str) -> str:
     """Write a number with its noun: '1 item', '14,042 items'."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
