@@ -125,6 +125,22 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
+ALONE = {"are": "is", "do": "does", "have": "has", "were": "was"}
+
+
+def agreed(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
+    """Write a number with its noun and verb, as `form` says: '1 row has', '3 rows have', '1000 rows'."""
+    if number == 1:
+        return f"1 {noun}" + (f" {ALONE.get(verb, f'{verb}s')}" if verb else "")
+    return f"{number:{form}} {noun}s" + (f" {verb}" if verb else "")
+
+
+def all_of(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
+    """Write that all are meant: 'all 400 items', or of one 'the only item'."""
+    words = agreed(number, noun, verb, form=form)
+    return f"the only {words.removeprefix('1 ')}" if number == 1 else f"all {words}"
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -158,7 +158,7 @@ def test_a_table_without_the_usual_id_name(tmp_path):
 
 def test_a_model_in_two_rows_is_joined_where_they_agree(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y\na,1,\nb,1,1\na,1,0\n")
-    with pytest.warns(DataWarning, match="1 rows repeat"):
+    with pytest.warns(DataWarning, match="1 row repeats"):
         matrix = read_responses(tmp_path / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, 1]])
 

@@ -49,7 +49,7 @@ def test_one_word_of_a_pair_is_enough(tmp_path):
             ("correct", "fail"),
             "'correct' 1 times, 'fail' 1 times.*say which: true_value='correct' or true_value='fail'",
         ),
-        (("yes", "1"), "got 1 values that are none: 'a' item 'q0' = 'yes'"),
+        (("yes", "1"), "got 1 value that are none: 'a' item 'q0' = 'yes'"),
         (("A", "B", "C", "D"), r"or, if these are answers and another column says .*, add: response_column='...'$"),
         (("1", "0", '"1,000"'), r"'1,000' 1 times. Write numbers with a decimal point, .* thousands\.$"),
         (("true", "false", "lazy"), r"If 'lazy' marks an answer that is missing, add: missing_values=\('lazy',\)\n"),

@@ -34,7 +34,7 @@ def test_values_outside_are_named_by_id_with_what_to_do():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"model_ids": ["a", "a"]}, "model_id must be unique, got 1 ids more than once: 'a'"),
+        ({"model_ids": ["a", "a"]}, "model_id must be unique, got 1 id more than once: 'a'"),
         ({"item_ids": ["x", "y", ""]}, "item_id must not be empty"),
         ({"model_ids": ["a"]}, r"responses must have shape \(n_models, n_items\) = \(1, 3\), got \(2, 3\)"),
         ({"n_trials": np.ones((2, 2), dtype=int)}, r"n_trials must have shape .* = \(2, 3\), got \(2, 2\)"),
@@ -118,7 +118,7 @@ def test_tables_keep_other_columns_and_counts_make_responses():
 @pytest.mark.parametrize(
     ("n_correct", "n_trials", "message"),
     [
-        ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cells above: 3 of 2 at \(0, 0\)"),
+        ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cell above: 3 of 2 at \(0, 0\)"),
         ([[-1, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
         ([[0.5, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
         ([[1, 2]], [[2, np.nan]], "n_trials must be whole numbers of at least 0, got 1 others"),
@@ -133,9 +133,9 @@ def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):
 @pytest.mark.parametrize(
     ("n_trials", "message"),
     [
-        ([[0, 0]], "at least 1 where there is a response, got 1 cells with less: 'model-1' item 'item-1' = 0"),
-        ([[2, -1]], "got 1 cells with less: 'model-1' item 'item-2' = -1"),
-        ([[10**9, 0]], "must be below 1,000,000,000, got 1 cells with more: 'model-1' item 'item-1'"),
+        ([[0, 0]], "at least 1 where there is a response, got 1 cell with less: 'model-1' item 'item-1' = 0"),
+        ([[2, -1]], "got 1 cell with less: 'model-1' item 'item-2' = -1"),
+        ([[10**9, 0]], "must be below 1,000,000,000, got 1 cell with more: 'model-1' item 'item-1'"),
         ([[2.0, 0.0]], "n_trials must be whole numbers, got an array of float64"),
     ],
 )

@@ -223,7 +223,7 @@ def _changes_charts(found: Gate, rows: Sequence[Mapping[str, Any]]) -> tuple[Cha
     n_all = len(found.scenarios)
     told = "; ".join(f"{one['scenario']} {one['fell']} fell, {one['rose']} rose" for one in rows[:10])
     chart = Chart(
-        f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
+        f"{plural(found.right_to_wrong, 'answer')} fell and {count(found.wrong_to_right)} rose, of "
         f"{count(found.last.n_items)}",
         picture(marks("bar", x, y, tip=tip, color=color), height=ROW * max(len(rows), 1)),
         (data,),

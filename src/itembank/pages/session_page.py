@@ -252,7 +252,7 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     )
     level = f"Band: {100.0 * session.pool.spec.stopping.level:g} % interval after each answer."
     n_told = sum(isinstance(event, Told) for event in session.history)
-    drawn = f" Of {n_told:,} answers, {last:,} are shown, evenly chosen." if n_told > last else ""
+    drawn = f" Of {plural(n_told, 'answer')}, {last:,} are shown, evenly chosen." if n_told > last else ""
     rules = " Dashed: the threshold that decides." if has_goal else ""
     spec = picture(
         marks("area", x, span(y), color="@main", opacity=0.18),

@@ -32,6 +32,7 @@ from itembank.responses.how_read import CONTENT
 from itembank.responses.labels import first_told, named, names_of, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
+from itembank.tables import agreed
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -223,7 +224,9 @@ def _numbers(
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
         named = zip(pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
-        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
+        problems.append(
+            f"{column} must be a number, got {agreed(rows.size, 'value')} that are none: {where}.{found.advice}"
+        )
     return found
 
 

@@ -45,6 +45,7 @@ from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending
+from itembank.tables import agreed
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
@@ -253,7 +254,8 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
             n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
             if n_rows:
                 warn(
-                    f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
+                    f"{table.source}: {agreed(n_rows, 'row', 'have')} {shown(words)} as {column.name!r}, "
+                    f"and their responses "
                     f"count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
                     DataWarning,
                 )

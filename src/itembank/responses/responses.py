@@ -14,6 +14,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
+from itembank.tables import agreed
 from itembank.tabular import Compact, pandas_table
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ class ResponseMatrix(Compact):
         kind = "right or wrong" if all(part.is_binary for part in self.parts()) else "from 0 to 1"
         n_known = sum(int(np.count_nonzero(part.observed)) for part in self.parts())
         known = f"{100.0 * n_known / max(self.n_models * self.n_items, 1):.3g} % are known"
-        lost = "" if self.lost is None else f", {int(self.lost.n.sum()):,} attempts were lost"
+        lost = "" if self.lost is None else f", {agreed(int(self.lost.n.sum()), 'attempt', 'were', form=',')} lost"
         return (
             f"Responses of {self.n_models:,} {'model' if self.n_models == 1 else 'models'} x {self.n_items:,} items, "
             f"{kind}; {known}{lost}\n"
@@ -421,7 +422,7 @@ def check_response_matrix(
         if outside.any():
             n_rows = int(outside.any(axis=1).sum())
             problems.append(
-                f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of "
+                f"response must lie in [0, 1], got {agreed(int(outside.sum()), 'value')} outside for {n_rows} of "
                 f"{len(model_ids)} models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop "
                 "them."
             )
@@ -443,7 +444,8 @@ def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
     if above.size:
         cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]
         raise DataError(
-            f"n_correct must be at most n_trials, got {len(above)} cells above: {', '.join(cells)}{_more(len(above))}."
+            f"n_correct must be at most n_trials, got {agreed(len(above), 'cell')} above: "
+            f"{', '.join(cells)}{_more(len(above))}."
         )
 
 
@@ -530,7 +532,9 @@ def _id_problems(names: Sequence[str], column: str) -> list[str]:
         problems.append(NUL.format(column))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        problems.append(f"{column} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
+        problems.append(
+            f"{column} must be unique, got {agreed(len(repeated), 'id')} more than once: {shown(repeated)}."
+        )
     return problems
 
 
@@ -545,13 +549,14 @@ def _trial_problems(
     too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
     if too_few.any():
         problems.append(
-            f"n_trials must be at least 1 where there is a response, got {int(too_few.sum())} cells with less: "
+            f"n_trials must be at least 1 where there is a response, got "
+            f"{agreed(int(too_few.sum()), 'cell')} with less: "
             f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
             "missing."
         )
     if too_many.any():
         problems.append(
-            f"n_trials must be below {MOST_TRIALS:,}, got {int(too_many.sum())} cells with more: "
+            f"n_trials must be below {MOST_TRIALS:,}, got {agreed(int(too_many.sum()), 'cell')} with more: "
             f"{describe_cells(too_many, n_trials, model_ids, item_ids)}. Divide both counts by the same number."
         )
     return problems
