@@ -1,6 +1,6 @@
 import pytest
 
-from itembank.tables import Column, is_numeric, least_width, table_lines, upright_lines, wrapped
+from itembank.tables import Column, agreed, all_of, is_numeric, least_width, table_lines, upright_lines, wrapped
 
 
 @pytest.mark.parametrize(
