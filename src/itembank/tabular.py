@@ -98,7 +98,7 @@ def few_of_each(notes: Sequence[Note], *, is_brief: bool = True) -> list[str]:
     of_kind: dict[str, list[Note]] = {}
     for one in notes:
         of_kind.setdefault(one.kind, []).append(one)
-    said = []
+    said: list[str] = []
     for alike in of_kind.values():
         words = [one.in_words(is_brief=is_brief) for one in alike[:most]]
         if len(alike) > most:
