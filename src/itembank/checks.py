@@ -1,14 +1,21 @@
 """Checks of choices, in one voice: what must hold, and what came."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
-from itembank.errors import ParameterError, did_you_mean, shown
+from itembank.errors import ParameterError, did_you_mean, quoted, shown
 
 Spec = TypeVar("Spec", bound=Any)
+
+
+def list_of_ids(name: str, given: object) -> list[str]:
+    """Return ids or names, in a list, tuple, set, array or column, as a list; refuse what is none of these."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ParameterError(f"{name} must be a list of ids, got {quoted(given)}.")
+    return [str(one) for one in given]
 
 
 def is_whole(value: object) -> TypeGuard[int]:

@@ -115,9 +115,30 @@ def points_of(number: float) -> str:
     return f"{100.0 * number:z.{decimals_of([number])}f}"
 
 
+def detectable(difference: float) -> float | str:
+    """Return the smallest difference that shows; 'none' where none between scores from 0 to 1 does."""
+    return "none" if difference >= 1.0 else difference
+
+
 def plural(number: int, noun: str) -> str:
     """Write a number with its noun: '1 item', '14,042 items'."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+ALONE = {"are": "is", "do": "does", "have": "has", "were": "was"}
+
+
+def agreed(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
+    """Write a number with its noun and verb, as `form` says: '1 row has', '3 rows have', '1000 rows'."""
+    if number == 1:
+        return f"1 {noun}" + (f" {ALONE.get(verb, f'{verb}s')}" if verb else "")
+    return f"{number:{form}} {noun}s" + (f" {verb}" if verb else "")
+
+
+def all_of(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
+    """Write that all are meant: 'all 400 items', or of one 'the only item'."""
+    words = agreed(number, noun, verb, form=form)
+    return f"the only {words.removeprefix('1 ')}" if number == 1 else f"all {words}"
 
 
 def _is_number(value: Any) -> bool:

@@ -73,6 +73,16 @@ class Note:
         return f"{self.text[:1].upper()}{self.text[1:]}" if self.models else self.text
 
 
+class Fact(str):
+    """A note in words that warns of nothing: pages say it without 'Take care.'."""
+
+    __slots__ = ()
+
+
+FACTS = frozenset({"own-mean", "own-score"})
+"""Kinds of such notes."""
+
+
 def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:
     """Put notes on different models together; where they say the same they become one."""
     found: dict[tuple[str, str, str], Note] = {}
@@ -88,11 +98,12 @@ def few_of_each(notes: Sequence[Note], *, is_brief: bool = True) -> list[str]:
     of_kind: dict[str, list[Note]] = {}
     for one in notes:
         of_kind.setdefault(one.kind, []).append(one)
-    said = []
+    said: list[str] = []
     for alike in of_kind.values():
-        said += [one.in_words(is_brief=is_brief) for one in alike[:most]]
+        words = [one.in_words(is_brief=is_brief) for one in alike[:most]]
         if len(alike) > most:
-            said[-1] += f" (And {len(alike) - most} more like it: rows in JSON and CSV have all.)"
+            words[-1] += f" (And {len(alike) - most} more like it: rows in JSON and CSV have all.)"
+        said += map(Fact, words) if alike[0].kind in FACTS else words
     return said
 
 

@@ -34,6 +34,7 @@ from itembank.numerics.parallel import in_parallel
 from itembank.progress import ProgressCallback
 from itembank.responses.opening import read_parquet, read_parquet_metadata
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import agreed
 
 NAME_KEY = "itembank.study_table"
 
@@ -294,7 +295,11 @@ def run_in_folder(
     parts = {study.kind.part(folder, number): unit for number, unit in study.units.items()}
     damaged = [part for part in parts if part.exists() and not study.kind.is_whole_part(part)]
     if damaged:
-        warn(f"{len(damaged)} parts of the study are damaged and are run again: {shown(damaged)}.", DataWarning)
+        warn(
+            f"{agreed(len(damaged), 'part')} of the study {'is' if len(damaged) == 1 else 'are'} damaged "
+            f"and run again: {shown(damaged)}.",
+            DataWarning,
+        )
     left = {part: unit for part, unit in parts.items() if part in damaged or not part.exists()}
     work = [(study.kind, study.run, unit, part) for part, unit in left.items()]
     n_parts, n_done, started = len(parts), len(parts) - len(work), time.monotonic()

@@ -155,3 +155,11 @@ def test_fits_that_take_time_are_shown(run, bank_folder, results, user_cache):
     assert "compare: fitting without models" in run("compare", bank_folder, results).err
     again = run.ok("compare", bank_folder, results)
     assert "fitting without models" not in again.err
+
+
+def test_a_difference_that_no_scores_have_is_not_detectable(run, tmp_path):
+    matrix = ResponseMatrix.create([[1.0, 1.0], [0.0, 0.0]])
+    write_responses(matrix, tmp_path / "two.parquet")
+    outcome = run.ok("compare", tmp_path / "two.parquet", "--report", tmp_path / "page.html")
+    assert [line.split()[-1] for line in outcome.out.splitlines() if "detectable" in line] == ["none"]
+    assert "too few to show any difference" in (tmp_path / "page.html").read_text()

@@ -85,7 +85,7 @@ def test_auto_says_what_it_found_and_reads_it(run, tmp_path, output):
     assert outcome.json["rows"][0]["n_items"] == 4
     assert re.search(r"Found 4 lm_eval samples files .*: 2 models, 2 tasks, 6 responses", outcome.err)
     assert re.search(r"Found .*py.jsonl: 1 models, 1 tasks, 1 responses", outcome.err)
-    assert re.search(r"1 files have no results that itembank knows, and are ignored: .*\[red\]notes", outcome.err)
+    assert re.search(r"1 file has no results that itembank knows, and is ignored: .*\[red\]notes", outcome.err)
 
 
 def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):

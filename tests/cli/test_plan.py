@@ -48,3 +48,13 @@ def test_a_scenario_says_that_intervals_are_at_most_so_wide(run, bank_folder):
     outcome = run.ok("plan", bank_folder, "--target", "math")
     assert "mostly narrower" in outcome.err
     assert "an interval of math of ±" in outcome.out
+
+
+def test_a_difference_that_no_scores_have_is_none(run, bank_folder):
+    said = run.ok("plan", bank_folder, "--difference", 0.01, "--max-items", 2)
+    assert said.out.startswith(
+        "2 items are too few for telling apart models that differ by 0.01 (1 points) on 'overall'"
+    )
+    assert "they show no difference" in said.out
+    assert said.out.split()[-1] == "none"
+    assert run.json("plan", bank_folder, "--max-items", 2)["sizes"][0]["detectable_difference"] == 1.0

@@ -222,6 +222,7 @@ def test_there_is_a_folder_at_every_moment(tmp_path, monkeypatch):
         ("file", True, "is a file; give the name of a folder"),
         ("pipe", False, "is a device or a pipe"),
         ("link", True, "is a link to a place that is not there"),
+        ("no\udcff", False, "must be a name in UTF-8"),
         ("file/below", False, r"nothing can be made in .*file \(Not a directory\). Choose another place"),
     ],
 )

@@ -20,7 +20,7 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import of_kind, rows, section, table, titles, words
+from tests.pages.reading import answers, of_kind, rows, section, table, titles, words
 
 SECTIONS = ["How good estimates are", "What it contains", "Past models", "Questions"]
 
@@ -101,6 +101,12 @@ def test_missing_answers_and_costs(bank):
     assert [row[0] for row in costs] == ["math", "code", "law"]
     assert "is expected to cost" in words(page)
     assert "Costs" not in titles(bank_page(bank))
+    answered = np.where(np.arange(bank.n_models)[:, None] == 0, np.nan, bank.responses.responses)
+    answered[0, :3] = 1.0
+    known = bank_page(replaced(bank, dataclasses.replace(bank.responses, responses=answered)))
+    n = bank.n_models
+    assert section(known, "Past models").lead.startswith(f"{n - 1} of {n} past models, with scores from ")
+    assert f"{n - 1} of them with scores" in answers(known)[-1].words
 
 
 def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):

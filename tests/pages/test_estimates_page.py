@@ -193,7 +193,7 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     assert "no estimate of some scores" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
     assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
-    assert chart(page, "Against past models").title.count("math") == 2
+    assert chart(page, "of past models on math").title.startswith("Above ")
 
 
 def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):

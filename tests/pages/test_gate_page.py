@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -6,9 +8,10 @@ import itembank as ib
 from itembank.gating.gate import gate
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.stages import start_gate
-from itembank.pages.blocks import Chart, Facts
+from itembank.pages.blocks import Caution, Chart, Facts, Text
 from itembank.pages.gate_page import gate_page
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Fact
 from tests.pages.reading import answers, check_charts, column, columns_of, lead_text, of_kind
 
 PAYLOAD = "<script>alert(1)</script>"
@@ -32,6 +35,8 @@ def test_it_says_the_verdict_first_and_lists_what_changed(pair):
     found = gate(*pair)
     page = gate_page(found, then=[("Go on", "itembank gate next g 'a b'")])
     assert lead_text(page) == found.sentence
+    noted = gate_page(replace(found, notes=("the items were chosen", Fact("the candidate's answers cost 2"))))
+    assert (noted.lead[-2:]) == (Caution("The items were chosen."), Text("The candidate's answers cost 2."))
     assert answers(page)[0].tone == {"pass": "good", "fail": "bad", "undecided": "open"}[found.verdict]
     scores = [f"{100 * one.responses.mean():.1f} points" for one in pair]
     assert answers(page)[1].words == f"{scores[0]} to {scores[1]}, from 3,000 of 3,000 questions"

@@ -31,6 +31,12 @@ def test_curves_hold_model_band_and_what_all_samples_say(law):
     np.testing.assert_allclose(data["low"], 100.0 * law.all_items.low.ravel())
     np.testing.assert_allclose(data["observed"], 100.0 * law.all_items.truth.ravel())
     np.testing.assert_array_equal(data["is_forecast"], np.tile(law.k > 20, len(law.model_ids)))
+    alone = pass_at_k_law(
+        simulated_samples(n_models=4, n_items=9, n_trials=20).responses, PassAtKSpec(k=(1,), n_draws=100)
+    )
+    one = show(alone).charts[0]
+    assert one.note.startswith("The point in colour is the item response law, the bar its 95 % interval. The other is")
+    assert [part["mark"]["type"] for part in one.spec["layer"][:2]] == ["rule", "point"]
     scales = [part["encoding"]["y"]["scale"]["domain"] for part in chart.spec["layer"]]
     assert scales == [[0.0, 100.0]] * len(scales)
 

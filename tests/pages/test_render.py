@@ -184,6 +184,12 @@ def test_what_is_not_installed_is_named_with_what_to_install(page, monkeypatch):
         page.html()
 
 
+def test_a_line_breaks_neither_arrows_nor_names_of_options():
+    html = Page("", "", (Text("70.5 -> 66.5 <b> --max-lost counts -4.0"),), ()).html()
+    whole = '70.5 <span class="whole">-&gt;</span> 66.5 &lt;b&gt; <span class="whole">--max-lost</span> counts -4.0'
+    assert f"<p>{whole}</p>" in html
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "text"),
     [

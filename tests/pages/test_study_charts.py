@@ -92,7 +92,9 @@ def test_one_repeat_and_methods_without_estimates_can_be_drawn():
         estimate=pl.when(pl.col("estimator") == "weighted").then(float("nan")).otherwise("estimate")
     )
     for kind in KINDS:
-        check_chart(study_chart(study(once), kind))
+        drawn = study_chart(study(once), kind)
+        check_chart(drawn)
+        assert "Bars" not in drawn.note
 
 
 def test_of_many_methods_the_best_have_colours():

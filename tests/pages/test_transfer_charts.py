@@ -32,7 +32,9 @@ def test_predicted_stands_over_actual_with_its_interval(made):
     np.testing.assert_allclose(data["value"], found.prediction.value[:, 0])
     np.testing.assert_allclose(data["high"], found.prediction.upper[:, 0])
     assert data["group"] == list(found.groups)
+    assert f"The two abilities have a correlation of {found.correlation:.2f}." in page.charts[0].note
     several = agreement_chart([dataclasses.replace(found, source="s2"), found])
+    assert "r is the correlation of the two abilities." in several.note
     assert len(set(several.data[0].columns["place"])) == 2
 
 

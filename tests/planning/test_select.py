@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_items_and_where_chance_chooses_another_oth
 
 def test_excluded_items_are_not_chosen(bank):
     unwanted = select(bank, 12, rng=5).item_ids[:4]
-    found = select(bank, 12, rng=5, excluded=unwanted)
+    found = select(bank, 12, rng=5, excluded=np.array(unwanted))
     assert not set(unwanted) & set(found.item_ids)
     assert found.recipe["excluded"] == sorted(unwanted)
     with pytest.raises(DataError, match="nowhere/1"):

@@ -71,12 +71,12 @@ WRONG = [
         options=("--max-response", "100"),
         spec={"max_response": 100.0},
     ),
-    Wrong("wide above one", {"r.csv": "model_id,x,y\na,1,3\n"}, ("got 1 values outside", "'a' item 'y' = 3")),
+    Wrong("wide above one", {"r.csv": "model_id,x,y\na,1,3\n"}, ("got 1 value outside", "'a' item 'y' = 3")),
     Wrong("infinite", {"r.jsonl": '{"model_id": "a", "item_id": "x", "response": Infinity}\n'}, ("= inf",)),
     Wrong(
         "not a number",
         {"r.csv": LONG + "a,x,1\na,y,yes\nb,y,0.5 points\n"},
-        ("response must be a number, got 2 values", "'a' item 'y' = 'yes', 'b' item 'y' = '0.5 points'"),
+        ("response must be a number, got 2 other values", "'a' item 'y' = 'yes', 'b' item 'y' = '0.5 points'"),
     ),
     Wrong(
         "an object as response",
@@ -91,12 +91,17 @@ WRONG = [
     Wrong(
         "a pair of problems, both named",
         {"r.csv": LONG.strip() + ",n_trials,cost_usd\na,x,2,1,1\na,y,no,0,1\na,z,1,2.5,-1\n"},
-        ("'y' = 'no'", r"\[0, 1\]", "n_trials must be a whole number.*1 rows: 'a' item 'z'", "cost_usd"),
+        (
+            "'y' = 'no'",
+            r"\[0, 1\]",
+            "n_trials must be a whole number.*1 row with something else: 'a' item 'z'",
+            "cost_usd",
+        ),
     ),
     Wrong(
         "counts that no draw can take",
         {"r.csv": "model_id,item_id,n_correct,n_trials\na,x,1,1000000000\n"},
-        ("n_trials must be a whole number below 1,000,000,000, .*got 1 rows .*'a' item 'x'",),
+        ("n_trials must be a whole number below 1,000,000,000, .*got 1 row .*'a' item 'x'",),
     ),
     # missing where forbidden, all missing
     Wrong(
@@ -128,12 +133,12 @@ WRONG = [
     Wrong(
         "repeated with other values in two files",
         {"one.csv": LONG + "a,x,1\n", "two.csv": LONG + "a,x,0\n"},
-        ("one.csv", "two.csv", "1 pairs: 'a' item 'x' = 1 and 0"),
+        ("one.csv", "two.csv", "1 pair: 'a' item 'x' = 1 and 0"),
     ),
     Wrong(
         "repeated attempts nobody asked to average",
         {"r.csv": "model_id,item_id,response,seed\na,x,1,0\na,x,1,1\n"},
-        (r"repeated attempts \(several seeds\) for 1 pairs: 'a' item 'x' = 1 and 1", "--repeats mean"),
+        (r"repeated attempts \(several seeds\) for 1 pair: 'a' item 'x' = 1 and 1", "--repeats mean"),
     ),
     Wrong(
         "two answers with one seed, also when averaging",
@@ -145,14 +150,14 @@ WRONG = [
     Wrong(
         "an item twice in a table of items",
         {"r.csv": "item_id,m\nx,1\nx,1\n"},
-        ("item_id must be unique", "1 ids more than once: 'x'"),
+        ("item_id must be unique", "1 id more than once: 'x'"),
     ),
     # ids
     Wrong(
         "an item in two scenarios",
         {"r.csv": "model_id,item_id,response,scenario\na,x,1,math\nb,x,1,law\nb,y,1,law\n"},
         (
-            "belong to one scenario, got more for 1 items: 'x' in 'math' and 'law'",
+            "belong to one scenario, got more for 1 item: 'x' in 'math' and 'law'",
             "prefix_scenario=True|--prefix-scenario",
         ),
     ),
@@ -187,7 +192,7 @@ WRONG = [
         {"r.parquet": parquet(model_id=[1.0], item_id=["x"], response=[1.0])},
         ("model_id must be text or whole numbers, got Float64",),
     ),
-    Wrong("an empty id", {"r.csv": LONG + "a,x,1\n,y,1\na,,1\n"}, ("model_id must not be empty, got 1 rows", "row 2")),
+    Wrong("an empty id", {"r.csv": LONG + "a,x,1\n,y,1\na,,1\n"}, ("model_id must not be empty, got 1 row", "row 2")),
     # columns
     Wrong(
         "no response column",
@@ -343,7 +348,7 @@ WRONG = [
     ),
     Wrong("files one after the other", {"r.csv": (LONG + "a,x,1\n") * 2}, ("= 'response'. Lines repeat the names",)),
     Wrong("wide files so", {"r.csv": "model_id,x,y\na,1,0\nmodel_id,x,y\nb,0,1\n"}, ("Lines repeat the names",)),
-    Wrong("almost endless", {"r.csv": LONG + "a,x,1e308\n"}, (r"\[0, 1\], got 1 values outside.*= 1e\+308",)),
+    Wrong("almost endless", {"r.csv": LONG + "a,x,1e308\n"}, (r"\[0, 1\], got 1 value outside.*= 1e\+308",)),
     Wrong(
         "JSON Lines not UTF-8",
         {"r.jsonl": lines(one()).encode() + b'{"model_id": "\xff"}\n'},
@@ -401,13 +406,13 @@ WRONG = [
     Wrong(
         "py-irt above one",
         {"r.jsonl": lines(PY_IRT, {"subject_id": "b", "responses": {"x": 2}})},
-        ("got 1 values outside", "'b' item 'x' = 2"),
+        ("got 1 value outside", "'b' item 'x' = 2"),
         "py-irt",
     ),
     Wrong(
         "py-irt not a number",
         {"r.jsonl": lines(PY_IRT, {"subject_id": "b", "responses": {"x": "seven", "y": {}}})},
-        ("response must be a number, got 2 values that are none",),
+        ("response must be a number, got 2 other values",),
         "py-irt",
     ),
     Wrong(

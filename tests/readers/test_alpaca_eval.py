@@ -50,7 +50,7 @@ def test_one_judge_is_taken(tmp_path):
 def test_models_that_others_judged_are_named_and_two_judges_are_not_taken_for_one(tmp_path):
     write_alpaca_eval(tmp_path, {"m": [2.0]})
     write_alpaca_eval(tmp_path, {"n": [1.0]}, judge="j1")
-    with pytest.warns(DataWarning, match="1 models have no annotations by the judge .* left out: 'n'"):
+    with pytest.warns(DataWarning, match="1 model has no annotations by the judge .* left out: 'n'"):
         rows = rows_of_source("alpaca-eval", [tmp_path], ReadingSpec())
     assert rows.models["model_id"].to_list() == ["m"]
     write_alpaca_eval(tmp_path / "b", {"m": [2.0]}, judge="j1")

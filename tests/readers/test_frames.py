@@ -124,7 +124,7 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
 @pytest.mark.parametrize(
     ("beside", "says"),
     [
-        ({"status": ["ok", "timeout", "ok"]}, "1 rows have 'timeout' as 'status', and their responses count"),
+        ({"status": ["ok", "timeout", "ok"]}, "1 row has 'timeout' as 'status', and their responses count"),
         ({"label": [1.0, 0.0, 0.5]}, "'label' is called as the right answers"),
         ({"response": [3.0, 0.0, 5.0], "max_score": 5}, "'max_score' beside it may say of how many it is"),
     ],

@@ -198,7 +198,7 @@ def test_another_job_of_an_agent_is_more_trials_and_a_copy_of_one_is_none(tmp_pa
     found = read_responses(tmp_path / "jobs", spec=ReadingSpec(repeats="count"))
     assert (found.n_trials.item(), found.responses.item()) == (6, pytest.approx(2.0 / 3.0))
     write_job(tmp_path / "backup" / "a", several([[1.0, 0.0, 1.0]]))
-    with pytest.warns(DataWarning, match="repeat an earlier row"):
+    with pytest.warns(DataWarning, match="repeats? an earlier row"):
         copied = read_responses([tmp_path / "jobs" / "a", tmp_path / "backup" / "a"])
     assert copied.n_trials.item() == 3
 

@@ -41,10 +41,7 @@ def test_blanks_are_taken_off_the_names_of_columns_and_scenarios(tmp_path):
 
 def test_an_id_of_blanks_is_empty(tmp_path):
     (tmp_path / "r.csv").write_text('model_id,item_id,response\na,q1,1\n" ",q1,1\n')
-    with (
-        pytest.warns(DataWarning),
-        pytest.raises(ValueError, match=r"model_id must not be empty, got 1 rows .*: row 2"),
-    ):
+    with pytest.warns(DataWarning), pytest.raises(ValueError, match=r"model_id must not be empty, got 1 row .*: row 2"):
         read_responses(tmp_path / "r.csv")
 
 

@@ -265,7 +265,7 @@ def test_models_are_told_apart_and_partial_runs_said(tmp_path):
 def test_tasks_are_chosen_and_unscored_ones_refused(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     write_eval(tmp_path / "2.eval", [sample("q", None)], header("raw", n_items=1))
-    with pytest.raises(DataError, match="a task must have scored samples, got 1 tasks without: 'raw'"):
+    with pytest.raises(DataError, match="a task must have scored samples, got 1 task without: 'raw'"):
         read(tmp_path)
     assert set(read(tmp_path, exclude_tasks=("raw",)).items["task"]) == {"toy"}
     with pytest.warns(DataWarning, match="left out: a task must have scored"):
@@ -286,7 +286,7 @@ def test_empty_logs_are_left_out_and_said(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     write_json(tmp_path / "2.json", [], header(model="lab/b"))
     (tmp_path / "eval-set.json").write_text('{"eval_set_id": "x"}', encoding="utf-8")
-    with pytest.warns(DataWarning, match=r"1 logs hold no samples and are left out: '2\.json'"):
+    with pytest.warns(DataWarning, match=r"1 log holds no samples and is left out: '2\.json'"):
         assert read(tmp_path).n_models == 1
     with pytest.raises(DataError, match="hold no samples"):
         read(tmp_path / "2.json")
@@ -504,7 +504,7 @@ def test_logs_whose_samples_all_ended_in_errors_say_which(tmp_path):
         "got 3 tasks whose samples ended before: 'task-a', 'task-b', 'task-c'",
         "a.eval has status 'error': KeyError('x'), b.eval has status 'cancelled': TimeoutError(), c.eval has",
         "status 'success': token. Mend the cause and run them again ('inspect eval-retry LOG')",
-        "got 1 tasks without: 'task-d' (in d.eval). Score their logs ('inspect score LOG')",
+        "got 1 task without: 'task-d' (in d.eval). Score their logs ('inspect score LOG')",
     )] == [True] * 4, refused.value  # fmt: skip
 
 

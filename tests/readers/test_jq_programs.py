@@ -5,6 +5,7 @@ import json
 import pytest
 
 from itembank.errors import DataWarning
+from itembank.readers import jq_programs
 from itembank.readers.jq_programs import row_program
 from tests.readers.test_table import read, refused
 
@@ -187,3 +188,12 @@ def test_what_itembank_wrote_itself_is_called_so(tmp_path):
     """A program of jq to the items of a selection was advised, which has no responses."""
     says = refused(tmp_path, '{"schema_version": "itembank.selection/1", "items": [{"item_id": "x"}]}', "s.json")
     assert "is what itembank wrote ('itembank.selection/1'), and no results" in says
+
+
+def test_the_program_for_a_million_rows_is_that_for_few(monkeypatch):
+    few = [{"id": k, "meta": {"correct": k % 2}} for k in range(2)]
+    looked: list[object] = []
+    places = jq_programs._places
+    monkeypatch.setattr(jq_programs, "_places", lambda one, *more: looked.append(one) or places(one, *more))
+    assert row_program(few * 500_000) == row_program(few)
+    assert len(looked) < 30_000

@@ -245,7 +245,7 @@ def test_contents_are_kept_as_a_digest(tmp_path):
     assert matrix.items["content_hash"].to_list() == digests
     assert matrix.items["content_fields"].unique().to_list() == ['["text", "key"]']
     other = write(tmp_path / "o.json", [{**rows[0], "key": "B"}])
-    with pytest.raises(DataError, match="got two for 1 items: '0'"):
+    with pytest.raises(DataError, match="got two for 1 item: '0'"):
         read([tmp_path / "m.json", other], program)
 
 

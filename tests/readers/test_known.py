@@ -84,9 +84,9 @@ def test_the_scenario_nobody_named_gives_way_to_the_table_of_items(results, tmp_
         (
             "items.csv",
             "item_id,n\nx,1\nx,2\n007,1\n",
-            r"items\.csv: item_id must be unique, got 1 ids more than once: 'x'",
+            r"items\.csv: item_id must be unique, got 1 id more than once: 'x'",
         ),
-        ("items.csv", "item_id,n\n,1\nx,2\n", "item_id must not be empty, got 1 rows without: row 1"),
+        ("items.csv", "item_id,n\n,1\nx,2\n", "item_id must not be empty, got 1 row without: row 1"),
         ("items.csv", "", r"items\.csv: the file is empty"),
         ("items.jsonl", lines({"item_id": 7}, {"item_id": "x"}), "item_id must have one type"),
         ("items.jsonl", '{"item_id": "x"', r"items\.jsonl: line 1"),

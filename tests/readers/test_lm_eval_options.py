@@ -184,7 +184,7 @@ def test_a_response_of_log_likelihoods_takes_no_general_metric_and_no_maximum():
         ReadingSpec(response="likelihood")
 
 
-@pytest.mark.filterwarnings("ignore:1 models were run on a part")
+@pytest.mark.filterwarnings("ignore:1 model was run on a part")
 def test_real_logs_agree_with_their_accuracy(shared_dir):
     logs = shared_dir / "logs" / "lm_eval" / "outputs__qwen3-8b__negotiationtom__Qwen__Qwen3-8B"
     for task in ("negotiationtom_belief", "negotiationtom_desire"):

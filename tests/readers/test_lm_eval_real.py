@@ -77,6 +77,6 @@ def test_real_partial_runs_are_flagged(shared_dir):
         matrix = read_responses(folder)
     texts = " ".join(str(warning.message) for warning in caught)
     assert re.search(r"'meta-llama/Meta-Llama-3-8B-Instruct' \(50 of 2305 items\)", texts)
-    assert "1 runs have no samples and are left out: 'results_2024-08-21T04-27-29.701325.json'" in texts
+    assert "1 run has no samples and is left out: 'results_2024-08-21T04-27-29.701325.json'" in texts
     assert matrix.models["is_partial"].to_list() == [True]
     assert matrix.model_ids == ["meta-llama/Meta-Llama-3-8B-Instruct"]

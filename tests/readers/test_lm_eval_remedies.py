@@ -104,7 +104,7 @@ def test_files_that_are_cut_or_do_not_tell_their_model_are_left_out_on_request(t
 def test_tasks_that_changed_between_runs_are_left_out_on_request(tmp_path):
     for model, text in (("org/a", "old"), ("org/b", "new")):
         write_run(tmp_path, model, {"arc": [sample(0, doc=text, acc=1.0)], "law": [sample(0, acc=1.0)]})
-    with pytest.warns(DataWarning, match="left out: task 'arc': 1 items have another content"):
+    with pytest.warns(DataWarning, match="left out: task 'arc': 1 item has another content"):
         matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
     assert matrix.item_ids == ["law/0"]
 
@@ -161,7 +161,7 @@ def test_results_without_samples_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"is a results file of lm_eval, without samples"):
         read_responses(next(folder.iterdir()))
     write_run(tmp_path, "org/b", {"arc": answers(1)})
-    with pytest.warns(DataWarning, match="1 runs have no samples and are left out"):
+    with pytest.warns(DataWarning, match="1 run has no samples and is left out"):
         assert read_responses([tmp_path / "org__b", tmp_path]).model_ids == ["org/b"]
 
 

@@ -34,14 +34,14 @@ def test_content_that_differs_from_that_of_a_response_file_is_refused(tmp_path):
     old = write_run(tmp_path / "old", "org/a", {"arc": answers(1, 0)})
     write_responses(read_responses(old), tmp_path / "old.parquet")
     new = write_run(tmp_path / "new", "org/b", {"arc": [sample(1, doc="new", acc=1.0)]})
-    with pytest.raises(DataError, match="must be the same for all models, got two for 1 items: 'arc/1'"):
+    with pytest.raises(DataError, match="must be the same for all models, got two for 1 item: 'arc/1'"):
         read_responses([tmp_path / "old.parquet", new])
 
 
 def test_a_part_of_a_task_is_flagged(tmp_path):
     write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, sizes={"arc": 100})
     write_run(tmp_path, "org/b", {"arc": answers(1, 0)}, sizes={"arc": 2})
-    with pytest.warns(DataWarning, match=r"1 models were run on a part .*: 'org/a' \(2 of 100 items\)"):
+    with pytest.warns(DataWarning, match=r"1 model was run on a part .*: 'org/a' \(2 of 100 items\)"):
         matrix = read_responses(tmp_path)
     assert matrix.models.select("is_partial", "n_items_run", "n_items_full").rows() == [(True, 2, 100), (False, 2, 2)]
 
@@ -64,7 +64,7 @@ def test_two_runs_that_disagree_are_refused_averaged_or_the_later_taken(tmp_path
     write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, date=LATER)
     write_run(tmp_path, "org/a", {"arc": answers(0, 0)})
     with (
-        pytest.raises(DataError, match=r"1 pairs: 'org/a' item 'arc/0' = 0 and 1.*repeats='last'"),
+        pytest.raises(DataError, match=r"1 pair: 'org/a' item 'arc/0' = 0 and 1.*repeats='last'"),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", DataWarning)
@@ -275,7 +275,7 @@ def test_a_cut_file_is_named_with_both_numbers(tmp_path):
 
 def test_sizes_that_old_releases_overstate_are_taken_for_right_where_the_score_is(tmp_path):
     write(tmp_path, {"arc": answers(1, 0)}, **{"n-samples": {"arc": {"original": 90, "effective": 90}}})
-    with pytest.warns(DataWarning, match="1 models were run on a part") as caught:
+    with pytest.warns(DataWarning, match="1 model was run on a part") as caught:
         read_responses(tmp_path)
     assert len(caught) == 1
 

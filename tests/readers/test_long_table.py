@@ -169,7 +169,7 @@ def test_epochs_are_never_averaged_unasked_or_taken_for_copies():
 
 
 def test_copies_of_one_attempt_count_once_and_contradictions_are_refused():
-    with pytest.warns(DataWarning, match=r"1 rows repeat .* and seed .* give each a seed of its own\.$"):
+    with pytest.warns(DataWarning, match=r"1 row repeats .* and seed .* give each a seed of its own\.$"):
         matrix = responses_from_frame(table(response=[1, 1, 0], seed=[7, 7, 8]), spec=COUNT)
     np.testing.assert_array_equal(matrix.n_trials, [[2]])
     with pytest.raises(DataError, match="They even have the same seed"):
@@ -202,7 +202,7 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
     with pytest.raises(DataError) as error:
         responses_from_frame(frame)
     text = str(error.value)
-    assert "n_correct must come with n_trials, got 1 rows with something else: 'd' item 'x' (3 of unknown)" in text
+    assert "n_correct must come with n_trials, got 1 row with something else: 'd' item 'x' (3 of unknown)" in text
     assert (
         "from 0 to n_trials, got 4 rows with something else: 'a' item 'x' (11 of 10), 'b' item 'x' (-1 of 10)" in text
     )
@@ -212,14 +212,14 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
 
 def test_zero_trials_without_a_response_are_missing_and_told():
     frame = table(model_id=["a", "a", "b"], item_id=["x", "y", "y"], n_correct=[2, 0, 1], n_trials=[4, 0, 1])
-    with pytest.warns(DataWarning, match="1 rows have zero trials and count as missing: 'a' item 'y'"):
+    with pytest.warns(DataWarning, match="1 row has zero trials and counts as missing: 'a' item 'y'"):
         matrix = responses_from_frame(frame)
     np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan], [np.nan, 1.0]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [0, 1]])
 
 
 def test_zero_trials_with_a_response_are_refused():
-    with pytest.raises(DataError, match=r"at least 1 where there is a response, got 1 rows .*'a' item 'x' \(0\)"):
+    with pytest.raises(DataError, match=r"at least 1 where there is a response, got 1 row .*'a' item 'x' \(0\)"):
         responses_from_frame(table(response=[0.5], n_trials=[0]))
 
 

@@ -132,7 +132,7 @@ def test_errors_of_runs_that_no_column_tells_are_named_and_can_be_counted(ending
     rows = pl.DataFrame({"model_id": "a", "item_id": ["x", "y", "z"], "response": [1, 0, 0], name: words})
     path = tmp_path / f"r.{ending}"
     path.write_text(rows.write_csv() if ending == "csv" else rows.write_ndjson())
-    says = f"1 rows have '{words[1]}' as '{name}', .*add: columns={{'error': '{name}'}}"
+    says = f"1 row has '{words[1]}' as '{name}', .*add: columns={{'error': '{name}'}}"
     with pytest.warns(DataWarning, match=says):
         np.testing.assert_array_equal(read_responses(path).responses, [[1, 0, 0]])
     lost = read_responses(path, spec=ReadingSpec(columns={"error": name})).lost.n
@@ -146,7 +146,7 @@ def test_errors_of_answers_are_no_errors_of_runs(tmp_path):
 
 def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
     table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
-    with pytest.warns(DataWarning, match="1 rows have an error and a response above 0"):
+    with pytest.warns(DataWarning, match="1 row has an error and a response above 0"):
         matrix = responses_from_frame(table)
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
     again = responses_from_frame(table, spec=ReadingSpec(columns={"error": ""}))
@@ -298,7 +298,7 @@ def test_tests_of_two_suites_that_have_one_number_are_refused(tmp_path):
         row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
         (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": [row]}}))
     assert read_responses([tmp_path / "a.json", tmp_path / "b.json"]).responses.tolist() == [[1], [1]]
-    with pytest.raises(DataError, match="must ask the same in all rows, got another content for 1 items: '0'"):
+    with pytest.raises(DataError, match="must ask the same in all rows, got another content for 1 item: '0'"):
         read_responses(tmp_path)
 
 
@@ -354,7 +354,7 @@ def test_rollouts_of_verifiers_tell_a_run_from_a_copy_and_an_example_from_anothe
         path = tmp_path / "env--m" / run / "results.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({**same, "completion": completion}) + "\n")
-    with pytest.warns(DataWarning, match="1 rows repeat an earlier row"):
+    with pytest.warns(DataWarning, match="1 row repeats an earlier row"):
         assert read_responses(tmp_path, spec=ReadingSpec(repeats="count")).n_trials.tolist() == [[2]]
     path.write_text("".join(json.dumps({**same, "completion": "", "prompt": q}) + "\n" for q in "qr"))
     with pytest.raises(DataError, match=r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'"):

@@ -30,7 +30,7 @@ def spoiled(folder):
     test_evalscope.write(folder, "reviews", "m", "gsm8k_main", [{"index": 1}])
 
 
-@pytest.mark.filterwarnings("ignore:1 runs have no samples")
+@pytest.mark.filterwarnings("ignore:1 run has no samples")
 def test_every_reader_leaves_out_what_it_cannot_read(tmp_path):
     spoiled(tmp_path)
     with pytest.raises(DataError, match=r"(?s)_score.json.*To leave out what .* be read, add: spec=.*skip_unusable"):
@@ -39,7 +39,7 @@ def test_every_reader_leaves_out_what_it_cannot_read(tmp_path):
         matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
     assert set(matrix.item_ids) == {"arc/0", "arc/1", "x"}
     said = [str(one.message) for one in caught if str(one.message).startswith("left out: ")]
-    assert any("1 runs have no samples and are left out: 'old.json'" in str(one.message) for one in caught)
+    assert any("1 run has no samples and is left out: 'old.json'" in str(one.message) for one in caught)
     causes = ("_score.json", "m/d.json", "cut.eval", "cut.csv", "gsm8k_main.jsonl")
     assert all(sum(cause in one for one in said) == 1 for cause in causes)
     assert len(said) == len(causes)

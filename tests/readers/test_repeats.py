@@ -68,7 +68,7 @@ def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last
 def test_copies_with_one_seed_count_once_before_the_mean():
     columns = ("model_id", "item_id", "response", "seed")
     frame = table(("a", "x", 1, 7), ("a", "x", 1, 7), ("a", "x", 0, 8), columns=columns)
-    with pytest.warns(DataWarning, match="1 rows repeat"):
+    with pytest.warns(DataWarning, match="1 row repeats"):
         matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
     np.testing.assert_array_equal(matrix.responses, [[0.5]])
     np.testing.assert_array_equal(matrix.n_trials, [[2]])

@@ -83,7 +83,7 @@ def test_percentages_are_shares(tmp_path):
         assert any("read percentages (such as '100%') as shares of 1" in str(one.message) for one in caught)
     with pytest.warns(DataWarning, match="read percentages"):
         assert read(tmp_path, "model_id,x,y\na,10%,20%\n").responses.tolist() == [[0.1, 0.2]]
-    with pytest.raises(DataError, match=r"'100%' 1 times\. Write all responses with a percent sign, or none"):
+    with pytest.raises(DataError, match=r"'100%' 1 time\. Write all responses with a percent sign, or none"):
         read(tmp_path, "model_id,item_id,response\na,x,100%\na,y,1\n")
 
 
@@ -158,7 +158,7 @@ def test_a_table_without_the_usual_id_name(tmp_path):
 
 def test_a_model_in_two_rows_is_joined_where_they_agree(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y\na,1,\nb,1,1\na,1,0\n")
-    with pytest.warns(DataWarning, match="1 rows repeat"):
+    with pytest.warns(DataWarning, match="1 row repeats"):
         matrix = read_responses(tmp_path / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, 1]])
 

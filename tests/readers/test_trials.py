@@ -166,7 +166,7 @@ def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
     np.testing.assert_allclose(scaled.responses, [[2 / 3, 1.0]])
     np.testing.assert_array_equal(scaled.n_trials, [[3, 1]])
     write(layout, tmp_path / "copy" / "a", [[4.0, 0.0, 4.0], [4.0]])
-    with pytest.warns(DataWarning, match="repeat an earlier row"):
+    with pytest.warns(DataWarning, match="repeats? an earlier row"):
         copied = read_responses(tmp_path, spec=ReadingSpec(max_response=4.0, repeats="count"))
     np.testing.assert_array_equal(copied.n_trials, scaled.n_trials)
     if layout != "harbor":  # whose runs are told by the name of the job
@@ -195,7 +195,7 @@ def test_a_task_of_two_domains_is_two_items(layout, tmp_path):
         write(layout, tmp_path / domain, rewards, domain=domain, llm=f"m-{domain}")
     spec = ReadingSpec(prefix_scenario=layout == "harbor")
     if layout == "harbor":
-        with pytest.raises(DataError, match=r"must belong to one scenario, got more for 1 items: .*prefix_scenario"):
+        with pytest.raises(DataError, match=r"must belong to one scenario, got more for 1 item: .*prefix_scenario"):
             read_responses(tmp_path)
     found = read_responses(tmp_path, spec=spec)
     assert found.items["scenario"].to_list() == ["airline", "retail"]
@@ -277,13 +277,11 @@ def test_pass_to_the_k_is_the_published_one(layout, tmp_path):
 
 def test_too_few_trials_are_lost_and_lost_ones_count_as_asked(tmp_path):
     write("tau2", tmp_path, [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0, None], [1.0, None, None], [None]])
-    with pytest.warns(
-        DataWarning, match=r"2 answers to 2 items have fewer than 2 trials and count as lost: 'airline/2', "
-    ):
+    with pytest.warns(DataWarning, match=r"2 answers to 2 items with fewer than 2 trials count as lost: 'airline/2', "):
         found = read_responses(tmp_path, metric="pass^2")
     np.testing.assert_allclose(found.responses, [[1.0, 1 / 3, np.nan, np.nan]])
     np.testing.assert_array_equal(found.lost.n, [[0, 0, 1, 1]])
-    with pytest.warns(DataWarning, match="1 answers to 1 items have fewer than 2 trials and count as missing"):
+    with pytest.warns(DataWarning, match="1 answer to 1 item with fewer than 2 trials counts as missing"):
         wrong = read_responses(tmp_path, spec=ReadingSpec(metric=("pass^2",), errors="wrong"))
     assert wrong.item_ids == ["airline/0", "airline/1", "airline/2"]  # nothing is known of the last
     np.testing.assert_allclose(wrong.responses, [[1.0, 1 / 6, 0.0]])
@@ -296,7 +294,7 @@ def test_too_few_trials_are_lost_and_lost_ones_count_as_asked(tmp_path):
 @pytest.mark.parametrize(("errors", "n_lost"), [("missing", 1), ("bounds", 1), ("wrong", 0)])
 def test_too_few_trials_count_as_asked_where_none_was_lost(errors, n_lost):
     counts = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "n_correct": [2, 1], "n_trials": [2, 1]})
-    with pytest.warns(DataWarning, match="1 answers to 1 items have fewer than 2 trials and count as"):
+    with pytest.warns(DataWarning, match="1 answer to 1 item with fewer than 2 trials counts as"):
         found = responses_from_frame(counts, spec=ReadingSpec(metric=("pass^2",), errors=errors))
     assert (0 if found.lost is None else found.lost.n.sum()) == n_lost
     assert found.lost is None or found.lost.errors == errors

@@ -44,16 +44,13 @@ def test_one_word_of_a_pair_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (("C", "I", "Q", "C"), r"'C' 2 times, 'I' 1 times, 'Q' 1 times. If 'Q' marks .* missing_values=\('Q',\)\n"),
-        (
-            ("correct", "fail"),
-            "'correct' 1 times, 'fail' 1 times.*say which: true_value='correct' or true_value='fail'",
-        ),
-        (("yes", "1"), "got 1 values that are none: 'a' item 'q0' = 'yes'"),
+        (("C", "I", "Q", "C"), r"'C' 2 times, 'I' 1 time, 'Q' 1 time. If 'Q' marks .* missing_values=\('Q',\)\n"),
+        (("correct", "fail"), "'correct' 1 time, 'fail' 1 time.*say which: true_value='correct' or true_value='fail'"),
+        (("yes", "1"), "got 1 other value: 'a' item 'q0' = 'yes'"),
         (("A", "B", "C", "D"), r"or, if these are answers and another column says .*, add: response_column='...'$"),
-        (("1", "0", '"1,000"'), r"'1,000' 1 times. Write numbers with a decimal point, .* thousands\.$"),
+        (("1", "0", '"1,000"'), r"'1,000' 1 time. Write numbers with a decimal point, .* thousands\.$"),
         (("true", "false", "lazy"), r"If 'lazy' marks an answer that is missing, add: missing_values=\('lazy',\)\n"),
-        (("accepted", "rejected"), "'accepted' 1 times, 'rejected' 1 times"),
+        (("accepted", "rejected"), "'accepted' 1 time, 'rejected' 1 time"),
     ],
 )
 def test_what_is_not_one_pair_is_refused_with_its_counts(tmp_path, values, says):
@@ -77,9 +74,9 @@ def test_what_was_said_goes_before_the_usual_meaning(tmp_path):
     ("values", "true_value", "says"),
     [
         (("C", "I", "P", "P"), "C", "must be 'C', which is right, or 'i', which is wrong, got 'P' 2 times"),
-        (("a", "b", "c", "c"), "a", "must be 'a', which is right, or one other value, got 'c' 2 times, 'b' 1 times"),
+        (("a", "b", "c", "c"), "a", "must be 'a', which is right, or one other value, got 'c' 2 times, 'b' 1 time"),
         (("done", "failed", "lost"), "dome", "Did you mean 'done'"),
-        (("resolved", "unresolved", "0.5"), "resolved", "got '0.5' 1 times"),
+        (("resolved", "unresolved", "0.5"), "resolved", "got '0.5' 1 time"),
     ],
 )
 def test_what_is_neither_right_nor_wrong_is_refused_with_its_count(tmp_path, values, true_value, says):

@@ -99,7 +99,7 @@ def test_numbers_of_rows_that_were_written_twice_are_no_item(tmp_path):
 
 def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
     pl.DataFrame({"model_id": ["a", "b"], "x": [[1, 0], [0]], "y": [[1], [1]]}).write_parquet(tmp_path / "r.parquet")
-    with pytest.raises(DataError, match=r"'\[1, 0\]' 1 times.* must be so in every row of a long table"):
+    with pytest.raises(DataError, match=r"'\[1, 0\]' 1 time.* must be so in every row of a long table"):
         read_responses(tmp_path / "r.parquet")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.responses.labels import come_again, first_told, names_of, number_of_pair, numbered
 from itembank.responses.model_features import model_dates, standardised
 from itembank.responses.responses import (
@@ -34,7 +34,7 @@ def test_values_outside_are_named_by_id_with_what_to_do():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"model_ids": ["a", "a"]}, "model_id must be unique, got 1 ids more than once: 'a'"),
+        ({"model_ids": ["a", "a"]}, "model_id must be unique, got 1 id more than once: 'a'"),
         ({"item_ids": ["x", "y", ""]}, "item_id must not be empty"),
         ({"model_ids": ["a"]}, r"responses must have shape \(n_models, n_items\) = \(1, 3\), got \(2, 3\)"),
         ({"n_trials": np.ones((2, 2), dtype=int)}, r"n_trials must have shape .* = \(2, 3\), got \(2, 2\)"),
@@ -42,11 +42,39 @@ def test_values_outside_are_named_by_id_with_what_to_do():
         ({"scenarios": ["one"]}, "scenarios must name one scenario an item: 1 for 3 items"),
         ({"scenarios": ["one", "one\0", "two"]}, "scenario must not end in the character NUL"),
         ({"item_ids": ["1", "2\0", "3"]}, "item_id must not end in the character NUL"),
+        ({"n_trials": [[1, 2, 3], [1]]}, "n_trials must be an array of numbers"),
+        ({"costs": {"seconds": [["a", "b", "c"]] * 2}}, "costs in seconds must be an array of numbers"),
+        ({"costs": np.ones((2, 3))}, "costs must be arrays by their units"),
+        ({"items": 5}, "the table of items must be one of polars or pandas"),
     ],
 )
 def test_tables_and_arrays_that_do_not_fit(arguments, message):
     with pytest.raises(DataError, match=message):
         ResponseMatrix.create(np.zeros((2, 3)), **arguments)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pl.Series])
+def test_arrays_and_ids_may_be_lists_or_columns(kind):
+    table = list if kind is pl.Series else kind
+    trials = table([[2, 2, 2], [4, 4, 4]])
+    made = ResponseMatrix.create(
+        table([[0.5, 1.0, 0.0]] * 2),
+        n_trials=trials,
+        costs={"tokens": trials},
+        model_ids=kind(["a", "b"]),
+        items={"item_id": kind(["x", "y", "z"])},
+    )
+    for one in (kind([1]), kind(["b"]), kind([False, True])):
+        taken = made.take(models=one)
+        assert (taken.model_ids, taken.n_trials.tolist(), taken.costs["tokens"].tolist()) == (
+            ["b"],
+            [[4, 4, 4]],
+            [[4, 4, 4]],
+        )
+    with pytest.raises(DataError, match="models to take must be ids, whole numbers or 2 of true and false"):
+        made.take(models=kind([0.5]))
+    with pytest.raises(ParameterError, match="model_ids must be a list of ids, got 'ab'"):
+        ResponseMatrix.create(made.responses, model_ids="ab")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +118,7 @@ def test_tables_keep_other_columns_and_counts_make_responses():
 @pytest.mark.parametrize(
     ("n_correct", "n_trials", "message"),
     [
-        ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cells above: 3 of 2 at \(0, 0\)"),
+        ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cell above: 3 of 2 at \(0, 0\)"),
         ([[-1, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
         ([[0.5, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
         ([[1, 2]], [[2, np.nan]], "n_trials must be whole numbers of at least 0, got 1 others"),
@@ -105,9 +133,9 @@ def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):
 @pytest.mark.parametrize(
     ("n_trials", "message"),
     [
-        ([[0, 0]], "at least 1 where there is a response, got 1 cells with less: 'model-1' item 'item-1' = 0"),
-        ([[2, -1]], "got 1 cells with less: 'model-1' item 'item-2' = -1"),
-        ([[10**9, 0]], "must be below 1,000,000,000, got 1 cells with more: 'model-1' item 'item-1'"),
+        ([[0, 0]], "at least 1 where there is a response, got 1 cell with less: 'model-1' item 'item-1' = 0"),
+        ([[2, -1]], "got 1 cell with less: 'model-1' item 'item-2' = -1"),
+        ([[10**9, 0]], "must be below 1,000,000,000, got 1 cell with more: 'model-1' item 'item-1'"),
         ([[2.0, 0.0]], "n_trials must be whole numbers, got an array of float64"),
     ],
 )

@@ -230,7 +230,7 @@ def test_runs_that_disagree_are_refused_unless_the_last_is_asked_for(tmp_path):
 
     run(-1.0, "2025-03-01T10-00-00.000001")
     run(-2.0, "2025-03-02T10-00-00.000001")
-    with pytest.raises(DataError, match="different ones for 1 pairs: 'org/a on qa/0'"):
+    with pytest.raises(DataError, match="different ones for 1 pair: 'org/a on qa/0'"):
         read_choice_scores(tmp_path)
     last = read_choice_scores(tmp_path, spec=ReadingSpec(repeats="last"))
     assert last["log_likelihood"].to_list() == [-2.0]

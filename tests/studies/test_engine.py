@@ -113,7 +113,7 @@ def test_what_is_damaged_is_run_again(kind, tmp_path):
     run_all(make_study(kind), tmp_path / "study")
     (*_, last) = sorted((tmp_path / "study" / "parts").rglob("*.parquet"))
     last.write_bytes(last.read_bytes()[:-1])
-    with pytest.warns(DataWarning, match="1 parts of the study are damaged and are run again: .*00002"):
+    with pytest.warns(DataWarning, match="1 part of the study is damaged and run again: .*00002"):
         run_all(make_study(kind), tmp_path / "study")
     assert kind.is_whole_part(kind.part(tmp_path / "study", 2))
 

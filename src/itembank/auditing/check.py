@@ -13,7 +13,7 @@ from itembank.auditing.person_fit import FitCheck, check_fit
 from itembank.auditing.run_conditions import marked_otherwise, with_same_content
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses
 from itembank.bank.banks import Bank
-from itembank.checks import check_one_of
+from itembank.checks import check_one_of, list_of_ids
 from itembank.errors import DataError, ParameterError, visible
 from itembank.estimation.asked import known_items
 from itembank.estimation.notes import note_on_past_models
@@ -174,6 +174,7 @@ def check_models(
     known = known_items(bank, matrix, None, ignore_unknown=ignore_unknown)
     notes += [note.in_words(is_brief=True) for note in note_on_past_models(bank.past_models, known.model_ids)]
     matrix, changes = with_same_content(bank, known)
+    reference = None if reference is None else list_of_ids("the reference", reference)
     others = {FIT: groups or reference, DRIFT: since is not None, ACCURACY: sizes or selection is not None}
     asks = {part for part in PARTS if part in only or others[part]}
     wants = set(only) or set(PARTS)

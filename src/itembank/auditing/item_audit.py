@@ -24,7 +24,7 @@ from itembank.auditing.item_evidence import (
 )
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
-from itembank.checks import check_one_of
+from itembank.checks import check_one_of, list_of_ids
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray
 from itembank.numerics.parallel import one_blas_thread
@@ -32,6 +32,7 @@ from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import agreed
 from itembank.tabular import Tabular
 
 COLUMNS = ("model_id", "item_id", "choice")
@@ -231,7 +232,7 @@ def own_answers(
     if twice.height:
         first = twice.row(0, named=True)
         raise DataError(
-            f"a model must have one answer an item, got {twice.height} rows that share model and item: "
+            f"a model must have one answer an item, got {agreed(twice.height, 'row')} of the same model and item: "
             f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
         )
     texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()
@@ -324,7 +325,7 @@ def audit_items(
     """
     check_one_of("order", order, ORDERS)
     responses = responses_of(source, "An audit needs")
-    is_bad = None if known is None else _labels(responses, known)
+    is_bad = None if known is None else _labels(responses, list_of_ids("known items", known))
     if isinstance(choices, str | Path):
         choices = read_table_file(Path(choices), text=COLUMNS).frame
     answers = None if choices is None else own_answers(choices, responses)

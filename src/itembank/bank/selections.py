@@ -14,6 +14,7 @@ from itembank.errors import DataError, shown, visible
 from itembank.files.atomic import write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.numerics.arrays import FloatArray
+from itembank.tables import plural
 from itembank.tabular import Note, Tabular
 
 SCHEMA_VERSION = "itembank.selection/1"
@@ -107,7 +108,7 @@ class Selection(Tabular):
     def sentence(self) -> str:
         """How many items were chosen, how, and what is to be done with them."""
         return (
-            f"{self.n_items:,} items of bank {visible(self.bank)}, by {visible(self.method)}\n"
+            f"{plural(self.n_items, 'item')} of bank {visible(self.bank)}, by {visible(self.method)}\n"
             "Next: run these (item_ids), then ib.estimate(bank, answers, selection)"
         )
 

@@ -17,7 +17,7 @@ from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 from itembank.errors import shell_word
-from itembank.tables import plural
+from itembank.tables import all_of, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -290,7 +290,7 @@ def _say_what_to_expect(bank: "ib.Bank", n_items: int, plan: list[dict[str, Any]
     from itembank.planning.precision import between_models
 
     if n_items == bank.n_items:
-        note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")
+        note(f"A model that runs {all_of(bank.n_items, 'item')} needs no interval; few give an interval.")
         return
     now, *later = plan
     note(

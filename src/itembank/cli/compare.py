@@ -19,6 +19,7 @@ from itembank.errors import DataWarning, shown, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import without_only_scenario
+from itembank.tables import detectable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,7 +204,7 @@ def _cells(row: dict[str, Any], *, many: bool) -> dict[str, Any]:
         **{name: row[name] for name in ("model_a", "model_b", "target", "difference", "low", "high", "level")},
         "P(B better)": row["probability_b_better"],
         "p": _p_value(row["p_value"]),
-        "detectable": row["smallest_detectable_difference"],
+        "detectable": detectable(row["smallest_detectable_difference"]),
         "shared items": row["n_shared_items"],
     }
     return {**cells, "p (Holm)": _p_value(row["p_holm"])} if many else cells

@@ -233,7 +233,7 @@ def report_command(
 
     is_session = source.is_file() and is_journal(source)
     if source.is_file() and not is_session:
-        raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
+        raise click.UsageError(f"{source} must be a bank's folder, the journal of a session or the folder of a study.")
     refuse_unused(("bank", is_session, "a journal of a session"))
     with warnings_as_notes(), progress("report") as advance:
         page = page_at(source, bank=bank, progress=advance)

@@ -8,6 +8,7 @@ from itembank.cli import options
 from itembank.cli.new_results import importing_first
 from itembank.cli.render import detail, note, warnings_as_notes
 from itembank.cli.signatures import option, verb
+from itembank.tables import detectable
 
 USUAL = 100
 """Items that a plan without a goal begins with."""
@@ -82,10 +83,14 @@ def plan_command(
     goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():
         made = ib.plan(loaded, target=target, estimand=estimand, level=level, max_items=max_items, **goal)
+    about, rows = made.to_dict(), made.rows()
+    for row in [about, *rows] if out.is_table else []:
+        if row["detectable_difference"] is not None:
+            row["detectable_difference"] = detectable(row["detectable_difference"])
     out.record(
-        made.to_dict(),
+        about,
         "sizes",
-        made.rows(),
+        rows,
         "plan",
         title=_answer(made, " for models like past ones" if loaded.n_calibration_models else ""),
         facts=("target", "detectable_difference"),

@@ -18,8 +18,8 @@ from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
-from itembank.tables import decimals_of
-from itembank.tabular import Tabular
+from itembank.tables import agreed, decimals_of
+from itembank.tabular import Fact, Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +359,8 @@ class Comparison(Tabular):
         texts = dict.fromkeys(text for texts in self._notes() for text in texts if text)
         if len(texts) > 1 and not self.bank_id:
             shared = self.pairs.n_shared_items
-            texts = {f"each pair is compared on the items that both answered, {shared.min()} to {shared.max()}": None}
+            said = f"each pair is compared on the items that both answered, {shared.min()} to {shared.max()}"
+            texts = {Fact(said): None}
         return (*self._on_lost(), *texts, *self.remarks)
 
     def _on_lost(self) -> tuple[str, ...]:
@@ -368,7 +369,9 @@ class Comparison(Tabular):
         if lost is None:
             return ()
         order = [row for row in np.argsort(-lost.n, kind="stable").tolist() if lost.n[row]]
-        who = first_few([f"{self.model_ids[row]} lost {lost.n[row]} answers ({lost.kinds[row]})" for row in order])
+        who = first_few(
+            [f"{self.model_ids[row]} lost {agreed(lost.n[row], 'answer')} ({lost.kinds[row]})" for row in order]
+        )
         counted = {
             "missing": "They count as missing",
             "wrong": "They count as wrong",
@@ -405,5 +408,5 @@ class Comparison(Tabular):
         if not self.bank_id:
             for k, t in zip(*(axis.tolist() for axis in np.nonzero(code == 1)), strict=True):
                 answered = " and ".join(map(str, dict.fromkeys((int(n_a[k, t]), int(n_b[k, t])))))
-                result[k][t] = f"compared on the {shared[k, t]} items that both answered, of {answered}"
+                result[k][t] = Fact(f"compared on the {shared[k, t]} items that both answered, of {answered}")
         return result

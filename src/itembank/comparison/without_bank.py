@@ -21,6 +21,7 @@ from itembank.responses.how_read import CONTENT, check_read_alike
 from itembank.responses.lost_answers import LostAnswers, one_policy
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.tabular import Fact
 
 FEWEST_SHARED = 2
 """Items that it takes to see how differences vary."""
@@ -181,4 +182,4 @@ def _remarks(targets: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
     """Say what the overall score is if a bank's could be another."""
     if OVERALL not in targets or len(set(sizes)) < 2:
         return ()
-    return (f"the overall score is the mean over all items, of {len(sizes)} scenarios of unequal size",)
+    return (Fact(f"the overall score is the mean over all items, of {len(sizes)} scenarios of unequal size"),)

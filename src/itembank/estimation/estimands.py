@@ -146,8 +146,8 @@ def attempt_ratio(
 ) -> FloatArray:
     """Divide the variance of one attempt by the item model's ``p (1 - p)``, (n_models, n_scenarios).
 
-    In each scenario as if `ALIKE` more of its items had varied as all together do. Over all items the variance is taken to
-    be at least ``q (1 - q)`` an item with ``q = unlike / (K + unlike)``, K attempts in all. NaN for models with
+    In each scenario as if `ALIKE` more of its items had varied as all together do. Over all items the variance is taken
+    to be at least ``q (1 - q)`` an item with ``q = unlike / (K + unlike)``, K attempts in all. NaN for models with
     repeated attempts at fewer than 20 items.
     """
     of_all, items = (one.sum(axis=1, keepdims=True) for one in (expected, n_items))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from itembank.errors import ItembankError, ParameterError
+from itembank.errors import ItembankError, ParameterError, visible
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Numbers of the errors of a full disk, a quota that is used up, a file too large; Polars has them in its text."""
@@ -25,6 +25,8 @@ BANK_RECORD = "bank.json"
 
 def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
+    if not is_utf8(path):
+        raise ParameterError(f"{visible(str(path))} must be a name in UTF-8. Give another name.")
     if is_folder and path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file; give the name of a folder.")
     if is_folder and path.is_symlink() and not path.exists():
@@ -41,6 +43,15 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
         raise ParameterError(
             f"{path} cannot be written: nothing can be made in {place} ({error.strerror}). Choose another place."
         ) from error
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a name can be told to other programs and libraries: names of files may hold any bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_no_bank(path: Path) -> None:

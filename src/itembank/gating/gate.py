@@ -25,6 +25,7 @@ from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.responses.error_kinds import Errors
 from itembank.responses.how_read import CONTENT, HowRead, check_read_alike
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Fact
 
 if TYPE_CHECKING:
     from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection
@@ -444,7 +445,8 @@ def verdict_of(
     """Pack what was found; `pair` holds what was answered up to the last look."""
     verdict, last = verdict_at(looks[-1], spec), looks[-1]
     if verdict == "undecided" and spec.healthy + TIE < -last.difference < spec.margin - TIE and not next_items:
-        notes = [*notes, "the drop seems to lie between the tolerance and the margin, where either verdict is right"]
+        said = "the drop seems to lie between the tolerance and the margin, where either verdict is right"
+        notes = [*notes, Fact(said)]
     most = n_total if estimand == RUN else last.n_items + 1_000_000
     more = None if verdict != "undecided" else _items_to_decide(last, spec, ahead, most)
     both = pair.matrix

@@ -16,6 +16,7 @@ from itembank.readers.agreement import only_items
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import all_of
 
 WAYS: Final[Mapping[str, tuple[float, float]]] = {
     "missing": (math.nan, math.nan),
@@ -78,7 +79,8 @@ def with_lost(
     if policy == "missing" and not sides[1].observed.any():
         lost = _by_side(sides[1])
         raise DataError(
-            f"the candidate lost all {lost.n} answers ({lost.kinds}), and nothing is known of it. Run them again. "
+            f"the candidate lost {all_of(lost.n, 'answer')} ({lost.kinds}), and nothing is known of it. Run "
+            f"them again. "
             f"{how_to_count()}."
         )
     planned = math.nan if baseline.lost is None else baseline.lost.value

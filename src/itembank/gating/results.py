@@ -11,7 +11,7 @@ from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.responses.error_kinds import Errors
-from itembank.tables import amount
+from itembank.tables import agreed, all_of, amount
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -116,7 +116,7 @@ class Lost:
     def in_words(self) -> str:
         """How many were lost, and the difference by what they count as, what is counted first."""
         who = " and ".join(
-            f"the {name} lost {side.n} of {side.n_asked} answers ({side.kinds})"
+            f"the {name} lost {side.n} of {agreed(side.n_asked, 'answer')} ({side.kinds})"
             for name, side in (("candidate", self.candidate), ("baseline", self.baseline))
             if side.n
         )
@@ -249,12 +249,12 @@ class Gate(Tabular):
         margin, size = points(spec.margin), points(abs(look.difference))
         scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:z.1f}"  # none is -0.0
         if look.is_exact:
-            interval = f"on all {self.n_total} items"
+            interval = f"on {all_of(self.n_total, 'item')}"
         else:
             interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
         if self.verdict == "pass":
             same = self.right_to_wrong + self.wrong_to_right == 0 and not (self.lost and self.lost.candidate.n)
-            told = f" It gave the same answers as {baseline} to all {look.n_items} items." if same else ""
+            told = f" It gave the same answers as {baseline} to {all_of(look.n_items, 'item')}." if same else ""
             bound = "" if look.is_exact else f" (one-sided {100 * (1.0 - spec.miss):g} % bound, margin {margin})"
             two_sided = "" if look.is_exact else "two-sided "
             return (
@@ -276,7 +276,7 @@ class Gate(Tabular):
                 f"not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:
-            more = f" The next {len(self.next_items)} items are to be run."
+            more = f" The next {agreed(len(self.next_items), 'item', 'are')} to be run."
         elif self.is_all_run:
             more = (
                 f" All {self.n_total} items were run: only more questions, repeated runs or a wider margin can decide."
@@ -302,7 +302,7 @@ class Gate(Tabular):
             most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
             return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."
         sides = {"It": lost.candidate, "The baseline": lost.baseline}
-        counts = [f"{who} lost {side.n} of {side.n_asked} answers" for who, side in sides.items() if side.n]
+        counts = [f"{who} lost {side.n} of {agreed(side.n_asked, 'answer')}" for who, side in sides.items() if side.n]
         said = f" {' and '.join(counts).replace(' The', ' the')}, and they decide: "
         if lost.errors == "bounds":
             return f"{said}{lost.way_in_words('worst')}, {lost.way_in_words('best')}. Run them again."

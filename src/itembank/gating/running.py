@@ -23,6 +23,7 @@ from itembank.sessions.asking import Asking, EventLog, SessionState, check_model
 from itembank.sessions.events import Answer, Asked, Event, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal
 from itembank.tables import amount
+from itembank.tabular import Fact
 
 KIND = "itembank gate answers"
 
@@ -82,7 +83,7 @@ class GateRun(Asking):
                 f"items are run.{f' {how_to_count()}.' if failed else ''}"
             )
         spent = " and ".join(f"{amount(cost)} {visible(unit)}" for unit, cost in self.costs.items())
-        notes = [f"the candidate's answers cost {spent}, failed attempts among them"] if spent else []
+        notes = [Fact(f"the candidate's answers cost {spent}, failed attempts among them")] if spent else []
         return replace(self.found, notes=(*self.found.notes, *notes))
 
     def look_with(self, probabilities: Callable[[], ResponseMatrix | None]) -> None:

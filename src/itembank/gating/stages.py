@@ -34,7 +34,8 @@ from itembank.responses.how_read import check_one_answer_each
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.tabular import Compact
+from itembank.tables import agreed, all_of
+from itembank.tabular import Compact, Fact
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -209,12 +210,13 @@ class GatePlan(Compact):
         if early is not None:
             verdict = verdict_at(early, self.spec).upper()
             notes.append(
-                f"a candidate that runs stage after stage would have stopped at {early.n_items} items with {verdict}; "
-                f"this verdict rests on {last} answers"
+                f"a candidate that runs stage after stage would have stopped at "
+                f"{agreed(early.n_items, 'item')} with {verdict}; "
+                f"this verdict rests on {agreed(last, 'answer')}"
             )
         if last < pair.n_answered < total:
             why = "they decide nothing" if is_decided else "their stage is not complete"
-            notes.append(f"{pair.n_answered - last} more answers do not count: {why}")
+            notes.append(f"{agreed(pair.n_answered - last, 'more answer', 'do')} not count: {why}")
         elif last < pair.n_answered:
             exact = float((pair.candidate - pair.baseline).mean())
             if bank is not None:
@@ -222,7 +224,8 @@ class GatePlan(Compact):
 
                 one, other = (full_score(bank, pair.matrix.take(models=np.array([row]))) for row in (0, 1))
                 exact = other - one
-            notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
+            said = f"{all_of(total, 'item', 'are')} answered, and their difference is {signed(exact)} points exactly"
+            notes.append(Fact(said))
         return notes
 
     def _estimate(self, pair: GatePair, known: FloatArray | None, bank: "Bank | None") -> PairedLook:

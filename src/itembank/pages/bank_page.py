@@ -93,8 +93,10 @@ def _answers(bank: Bank, found: Plan | None) -> Iterator[Answer]:
     yield Answer("Questions", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]
     overall = overall[np.isfinite(overall)]
-    words = f"with {scores_in_words(overall)}" if overall.size else ""
-    yield Answer("Past models", count(bank.n_calibration_models), words=words)
+    n_past = bank.n_calibration_models
+    some = f"{count(overall.size)} of them " if 0 < overall.size < n_past else ""
+    words = f"{some}with {scores_in_words(overall)}" if overall.size else ""
+    yield Answer("Past models", count(n_past), words=words)
 
 
 def _cautions(bank: Bank) -> Iterator[Block]:
@@ -114,13 +116,13 @@ def _cautions(bank: Bank) -> Iterator[Block]:
     if calibration.caution:
         yield Caution(calibration.caution)
     if bank.published is not None:
-        yield Caution(
+        yield Text(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
             "this page shows its questions and at most the overall scores of these models."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
     if share < 0.9:
-        yield Caution(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
+        yield Text(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
 
 
 def contents_section(bank: Bank) -> Section:
@@ -221,8 +223,10 @@ def _history(bank: Bank) -> Section | None:
     if told:
         blocks.append(Facts(tuple(told), "How answers were taken"))
     if bank.history is not None and bank.history.changes:
-        columns = heads(
-            "version", "operation", "at", "by", "bank", "items_added", "items_dropped", "models_added", "note"
+        columns = (
+            *heads("version", "operation", "at", "by", "bank", "items_added", "items_dropped"),
+            Column("items_changed", "Items changed", "count"),
+            *heads("models_added", "note"),
         )
         changes = bank.history.changes
         rows = {one.name: [getattr(change, one.name) for change in changes] for one in columns}
@@ -286,10 +290,13 @@ def _models_section(bank: Bank) -> Section | None:
     columns = {column.name: values for column, values in told}
     note = "Scores are of all questions. Answers that are missing count as missing, not as wrong."
     table = Table("Past models", Data("models", columns), tuple(column for column, _ in told), note=note)
+    some = f"{count(rows.size)} of " if rows.size < bank.n_models else ""
     lead = (
-        f"{plural(rows.size, 'past model')}, with {scores_in_words(scores[rows, -1])}. The best is "
+        f"{some}{plural(bank.n_models, 'past model')}, with {scores_in_words(scores[rows, -1])}. The best is "
         f"{columns['model'][0]}."
     )
+    if some:
+        lead += " The others answered too few of today's questions for an overall score."
     return Section("Past models", (table,), lead)
 
 

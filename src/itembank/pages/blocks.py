@@ -14,6 +14,7 @@ from itembank.pages.pictures import Columns, save_picture, svg_address
 from itembank.pages.theme import count
 from itembank.responses.responses import DEFAULT_SCENARIO
 from itembank.tables import plural
+from itembank.tabular import Fact
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,6 +177,12 @@ class Caution:
     """A sentence that a reader must not miss."""
 
     text: str
+
+
+def noted(note: str, *, is_clause: bool = False) -> Text | Caution:
+    """Return a note as a caution, or as a paragraph if it warns of nothing; a clause becomes a sentence."""
+    text = f"{note[:1].upper()}{note[1:]}." if is_clause else note
+    return Text(text) if isinstance(note, Fact) else Caution(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from itembank.pages.blocks import (
     bank_provenance,
     bank_title,
     heads,
+    noted,
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
@@ -109,7 +110,7 @@ def comparison_page(
             )
         )
     found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.estimand]}."))
-    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes]
+    found += [noted(one, is_clause=True) for one in comparison.notes]
     return Page(
         title=title or f"{f'{first.better} against {first.worse}' if is_pair else f'{len(order)} models ranked'}{on}",
         kind="Comparison" if is_pair else "Ranking",
@@ -216,6 +217,9 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
     found = [PairFinding.of(comparison, number, target) for number in numbers]
     in_points = ("difference", "low", "high", "detectable")
     rows: dict[str, Any] = {name: [100.0 * float(getattr(one, name)) for one in found] for name in in_points}
+    rows["detectable"] = [
+        one if one < 100.0 else float("nan") for one in rows["detectable"]
+    ]  # no scores are so far apart
     rows |= {name: [getattr(one, name) for one in found] for name in ("better", "worse", "probability", "n_items")}
     rows |= {"clear": [one.is_clear for one in found], "p_holm": comparison.tests.p_holm[numbers, target]}
     level = level_words(comparison.spec.level)

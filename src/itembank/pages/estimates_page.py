@@ -15,7 +15,6 @@ from itembank.pages.blocks import (
     Answer,
     Answers,
     Block,
-    Caution,
     Chart,
     Column,
     Data,
@@ -28,6 +27,7 @@ from itembank.pages.blocks import (
     bank_provenance,
     bank_title,
     heads,
+    noted,
 )
 from itembank.pages.grammar import (
     PRECISE,
@@ -105,7 +105,7 @@ def estimates_page(
     return Page(
         title=title or _title(made),
         kind="Estimates",
-        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *cautions(made)),
+        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *notes_of(made)),
         sections=(
             *(_few(made) if few else many_sections(made)),
             Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
@@ -156,9 +156,9 @@ def _few(made: Estimated) -> Iterator[Section]:
         yield Section(name, tuple(block for part in model_sections(made, row) for block in part.blocks))
 
 
-def cautions(made: Estimated) -> Iterator[Caution]:
+def notes_of(made: Estimated) -> Iterator[Block]:
     """Yield what a reader must not miss."""
-    return map(Caution, few_of_each(made.estimates.notes, is_brief=False))
+    return map(noted, few_of_each(made.estimates.notes, is_brief=False))
 
 
 def _caveat_pairs(made: Estimated) -> Iterator[Pair]:

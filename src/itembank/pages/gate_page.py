@@ -10,7 +10,6 @@ from itembank.pages.blocks import (
     Answer,
     Answers,
     Block,
-    Caution,
     Chart,
     Column,
     Data,
@@ -20,6 +19,7 @@ from itembank.pages.blocks import (
     Table,
     Text,
     heads,
+    noted,
 )
 from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
@@ -110,8 +110,7 @@ def _lead(found: Gate) -> tuple[Block, ...]:
             words=f"{count(found.right_to_wrong)} fell, {count(found.wrong_to_right)} rose",
         ),
     )
-    cautions = (Caution(f"{text[:1].upper()}{text[1:]}.") for text in found.notes)
-    return (Text(found.sentence), Answers(answers), *cautions)
+    return (Text(found.sentence), Answers(answers), *(noted(one, is_clause=True) for one in found.notes))
 
 
 def _looks(found: Gate, looks: Sequence[Look]) -> Data:
@@ -182,7 +181,8 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     if len(found.looks) == 1:
         return (last,)
     data = _looks(found, found.looks)
-    items = number("n_items", "Questions answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
+    ticks = {"values": data.columns["n_items"], "labelSeparation": 8, "labelOverlap": True}
+    items = number("n_items", "Questions answered", "d", log=True, scale={"nice": False, "padding": 24}, **ticks)
     columns = (
         Column("n_items", "Questions", "count"),
         *heads("difference"),
@@ -223,7 +223,7 @@ def _changes_charts(found: Gate, rows: Sequence[Mapping[str, Any]]) -> tuple[Cha
     n_all = len(found.scenarios)
     told = "; ".join(f"{one['scenario']} {one['fell']} fell, {one['rose']} rose" for one in rows[:10])
     chart = Chart(
-        f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
+        f"{plural(found.right_to_wrong, 'answer')} fell and {count(found.wrong_to_right)} rose, of "
         f"{count(found.last.n_items)}",
         picture(marks("bar", x, y, tip=tip, color=color), height=ROW * max(len(rows), 1)),
         (data,),

@@ -171,7 +171,12 @@ def _neighbours(past: PastScores, model: OneModel) -> str:
     order = order[np.array(past.model_ids)[order] != model.model_id]
     below, above = order[column[order] < value], order[column[order] > value]
     named = {"Best": order[-1:], "next above": above[:1], "next below": below[-1:]}
-    told = (f"{how}: {past.model_ids[k]}, {points(column[k])}" for how, one in named.items() for k in one.tolist())
+    told = (
+        f"{how}: {past.model_ids[k]}, {points(column[k])}"
+        for how, one in named.items()
+        for k in one.tolist()
+        if how == "Best" or k != order[-1]
+    )
     return f"{'; '.join(told)}."
 
 
@@ -303,6 +308,10 @@ def _scenario_words(data: Data) -> tuple[str, str]:
         title = f"From {points(value[worst])} on {columns['scenario'][worst]} to {points(value[best])}"
         return f"{title} on {columns['scenario'][best]}", f"Estimates by scenario. {said}."
     first, last = int(np.nanargmax(below)), int(np.nanargmin(below))
+    if below[first] == below[last]:
+        where = columns["scenario"][first] if np.isfinite(below).sum() == 1 else "every scenario"
+        title = f"Above {percent(below[first], 0)} of past models on {where}"
+        return title, f"{title}. {said}."
     title = (
         f"Against past models strongest on {columns['scenario'][first]} (above {percent(below[first], 0)} of them) and "
         f"weakest on {columns['scenario'][last]} (above {percent(below[last], 0)})"

@@ -242,6 +242,7 @@ def _environment() -> "Environment":
     )
     environment.tests["number_column"] = is_number
     environment.filters["breakable"] = _breakable
+    environment.filters["unbroken"] = _unbroken
     environment.filters["as_typed"] = lambda text: Markup.escape(_as_typed(text))  # what people copy has no marks
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
@@ -271,6 +272,14 @@ def _breakable(text: str) -> "Markup":
     return Markup("<wbr>").join(
         re.split(r"(?<=[_/-])(?=\w)|(?<=\w{16})(?=\w)", _on_one_line(_as_typed(text)), flags=re.ASCII)
     )
+
+
+def _unbroken(text: str) -> "Markup":
+    """Return a text, escaped, whose arrows and names of options a line does not break."""
+    from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
+
+    safe = str(Markup.escape(_visible(text)))
+    return Markup(re.sub(r"(?<=\s)(-&gt;|--?[a-z][\w-]*)(?!\w)", r'<span class="whole">\1</span>', safe))  # noqa: S704
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:

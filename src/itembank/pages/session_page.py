@@ -15,7 +15,6 @@ from itembank.pages.blocks import (
     Answer,
     Answers,
     Block,
-    Caution,
     Chart,
     Column,
     Data,
@@ -27,6 +26,7 @@ from itembank.pages.blocks import (
     bank_provenance,
     bank_title,
     heads,
+    noted,
 )
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
@@ -45,6 +45,7 @@ from itembank.sessions.events import Failed, Told
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import CUSTOM
 from itembank.tables import plural
+from itembank.tabular import few_of_each
 
 KEY = "session"
 MOST_STEPS = 200
@@ -95,7 +96,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         lead=(
             Text(summary),
             Answers((answer, _stop(session), _spent(session))),
-            *(Caution(one.in_words()) for one in scores.notes),
+            *map(noted, few_of_each(scores.notes, is_brief=False)),
         ),
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
@@ -240,8 +241,8 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     )
     last = len(data) - 1
     title = (
-        f"After {columns['number'][last]:,} answers the interval is ± {points(columns['half_width'][last])}; before "
-        f"the first it was ± {points(columns['half_width'][0])}"
+        f"After {plural(columns['number'][last], 'answer')} the interval is ± {points(columns['half_width'][last])}; "
+        f"before the first it was ± {points(columns['half_width'][0])}"
     )
     marked = sorted({0, last // 4, last // 2, 3 * last // 4, last})
     said = "; ".join(
@@ -251,7 +252,7 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     )
     level = f"Band: {100.0 * session.pool.spec.stopping.level:g} % interval after each answer."
     n_told = sum(isinstance(event, Told) for event in session.history)
-    drawn = f" Of {n_told:,} answers, {last:,} are shown, evenly chosen." if n_told > last else ""
+    drawn = f" Of {plural(n_told, 'answer')}, {last:,} are shown, evenly chosen." if n_told > last else ""
     rules = " Dashed: the threshold that decides." if has_goal else ""
     spec = picture(
         marks("area", x, span(y), color="@main", opacity=0.18),

@@ -19,7 +19,7 @@ from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary, precision_chart
-from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Data, Section, Table, Text, heads
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Section, Table, Text, heads, noted
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import MOST_NAMED
 from itembank.pages.gate_page import gate_page
@@ -169,7 +169,7 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     return Page(
         _title(estimates),
         "Estimates",
-        (Answers(tuple(_answer(row) for row in first)), *map(Caution, few_of_each(estimates.notes, is_brief=False))),
+        (Answers(tuple(_answer(row) for row in first)), *map(noted, few_of_each(estimates.notes, is_brief=False))),
         (Section("All scores", (_scores_chart(estimates), table)),),
     )
 

@@ -260,7 +260,9 @@ def fewest(prospect: Prospect, is_enough: Callable[[Precision], bool]) -> int | 
 
 
 def _message(prospect: Prospect, at: Precision, n_items: int | None, asked: str, measure: str) -> str:
-    n_total, points = prospect.n_most, f"{points_of(getattr(at, measure))} points"
+    n_total, reached = prospect.n_most, getattr(at, measure)
+    is_none = measure == "detectable_difference" and reached >= 1.0
+    they = "show no difference" if is_none else f"reach {points_of(reached)} points"
     if n_items is None:
         least = points_of(getattr(prospect.at(n_total), measure))
         return (
@@ -270,7 +272,7 @@ def _message(prospect: Prospect, at: Precision, n_items: int | None, asked: str,
     if n_items > at.n_items:
         enough = "Only all" if n_items == n_total else f"{n_items} of"
         be = "are" if n_items == n_total else "would be"
-        return f"{at.n_items} items are too few for {asked}: they reach {points}. {enough} {n_total} items {be} enough."
+        return f"{at.n_items} items are too few for {asked}: they {they}. {enough} {n_total} items {be} enough."
     if n_items == n_total:
         return f"Only all {n_total} items are enough for {asked}."
-    return f"{n_items} of {n_total} items are enough for {asked}: they reach {points}."
+    return f"{n_items} of {n_total} items are enough for {asked}: they {they}."

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
-from itembank.checks import check_whole, is_whole
+from itembank.checks import check_whole, is_whole, list_of_ids
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, says_instead, shown, warn
 from itembank.estimation.asked import Asked, known_items
 from itembank.estimation.method_trials import local_design, next_module
@@ -113,9 +113,10 @@ def select(
     bank = as_bank(bank)
     check_whole("the number of items", n, least=1)
     check_stages(bank, stages, per_scenario=per_scenario)
-    predicted = (predict,) if isinstance(predict, str) else tuple(predict)
+    excluded, included = list_of_ids("excluded items", excluded), list_of_ids("included items", included)
+    predicted = (predict,) if isinstance(predict, str) else tuple(list_of_ids("predicted scenarios", predict))
     if predicted:
-        excluded = {*excluded, *items_never_asked(bank, predicted, included)}
+        excluded = [*{*excluded, *items_never_asked(bank, predicted, included)}]
     about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
     seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
 

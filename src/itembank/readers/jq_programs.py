@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from itembank.readers.chosen_rows import is_row_number
@@ -17,8 +18,8 @@ Rows = list[dict[str, Any]]
 LIST, BY_KEY = "[] | ", "to_entries[] | .key"
 BY_COLUMNS = ".columns as $columns | .data[] | [$columns, .] | transpose | map({(.[0]): .[1]}) | add | "
 """A table of pandas, or of Weights & Biases, and the program to its rows."""
-DEEPEST, MOST_ROWS = 4, 200
-"""How deep, and in how many values, rows are looked for."""
+DEEPEST, MOST_ROWS, MOST_RECORDS = 4, 200, 10_000
+"""How deep, and in how many values, rows are looked for; of how many rows the program is written."""
 
 
 def rows_within(value: Any, id_of: str = "", depth: int = DEEPEST) -> tuple[str, Rows]:
@@ -110,9 +111,15 @@ def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -
 def _item_of(row: Mapping[str, Any]) -> str:
     """Return what names the item of a row; nothing where nothing does."""
     places = dict(_places(row))
-    ids = [jq_key(key) for key in row if is_id(key) or key in NUMBERED]
-    at = _place_of("item_id", [places]) or (ids[0] if len(ids) == 1 else "")
+    at = _item_at(tuple(places), tuple(row))
     return str(places.get(at)) if at else ""
+
+
+@lru_cache
+def _item_at(places: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    """Return the path of what names the item, by the paths and keys of a row: those of a million rows are alike."""
+    ids = [jq_key(key) for key in keys if is_id(key) or key in NUMBERED]
+    return _place_of("item_id", [dict.fromkeys(places)]) or (ids[0] if len(ids) == 1 else "")
 
 
 def _rank(rows: Rows) -> tuple[bool, bool, int]:
@@ -154,8 +161,9 @@ def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]
 def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
     """Write the program of jq that makes a row of each response in some records; '...' stands for what is not known.
 
-    What goes through the records comes before.
+    What goes through the records comes before. Of many records some are looked at, evenly many.
     """
+    records = records[:: -(-len(records) // MOST_RECORDS) or 1]
     inner = [own for one in records for own in one.values()]
     if inner and all(isinstance(own, dict) and all(map(_is_response, own.values())) for own in inner):
         if len(inner) == 1:
@@ -197,6 +205,7 @@ def _is_response(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float)
 
 
+@lru_cache(4096)
 def jq_key(name: str) -> str:
     """Write a key of an object as jq does."""
     return f".{name}" if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f".[{json.dumps(name)}]"

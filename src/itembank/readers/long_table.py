@@ -33,6 +33,7 @@ from itembank.responses.how_read import CONTENT
 from itembank.responses.labels import first_told, named, names_of, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
+from itembank.tables import agreed
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -272,7 +273,7 @@ def _numbers(
             f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {how(drop_columns=(column,))}"
         )
         advice = found.advice if is_response else left_out
-        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{advice}")
+        problems.append(f"{column} must be a number, got {agreed(rows.size, 'other value')}: {where}.{advice}")
     return found
 
 
@@ -315,21 +316,21 @@ def _item_table(
 def _several(name: str, unlike: pl.DataFrame, spec: ReadingSpec) -> str:
     """Say that rows of an item differ in what must be the same for all, one row an item."""
     rows = unlike.select("item", "first", "other").head(N_SHOWN).rows()
-    item, one, other = rows[0]
+    (item, one, other), several = rows[0], agreed(unlike.height, "item")
     if name == CONTENT:
         names = shown([item for item, *_ in rows])
         return (
-            f"an item must ask the same in all rows, got another content for {unlike.height} items: {names}. If ids "
+            f"an item must ask the same in all rows, got another content for {several}: {names}. If ids "
             "start anew in each file or part, read those apart."
         )
     if name in UNCHANGING:
         found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in rows]
         where = first_few(found, unlike.height)
-        return f"an item must belong to one {name}, got more for {unlike.height} items: {where}. {how_to_prefix()}"
+        return f"an item must belong to one {name}, got more for {several}: {where}. {how_to_prefix()}"
     only = how(metric=(one,)) if name == "metric" else f"{how(where={spec.column(name): one})}\n{how_to_mix()}"
     return (
-        f"an item must have one {name} for all models, got more for {unlike.height} items: {item!r} has {one!r} and "
-        f"{other!r}. To take one, add: {only}"
+        f"an item must have one {name} for all models, got more for {several}: {item!r} has "
+        f"{one!r} and {other!r}. To take one, add: {only}"
     )
 
 

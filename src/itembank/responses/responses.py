@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import numpy as np
 import polars as pl
 
-from itembank.checks import check_one_of
+from itembank.checks import check_one_of, list_of_ids
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
+from itembank.tables import agreed
 from itembank.tabular import Compact, pandas_table
 
 if TYPE_CHECKING:
@@ -80,19 +81,25 @@ class ResponseMatrix(Compact):
             at least 1.
         """
         is_single = isinstance(responses, np.ndarray) and responses.dtype == np.float32
-        values = responses if is_single else np.asarray(responses, dtype=np.float64)
+        values = responses if is_single else _numbers_of("responses", responses, np.float64)
+        n_trials = None if n_trials is None else _numbers_of("n_trials", n_trials)
+        if not isinstance(costs, Mapping | None):
+            raise DataError(f"costs must be arrays by their units, got {quoted(costs)}.")
+        of_units = {unit: _numbers_of(f"costs in {unit}", cost) for unit, cost in (costs or {}).items()}
+        if lost is not None:
+            lost = replace(lost, n=_numbers_of("lost.n", lost.n), kind=_numbers_of("lost.kind", lost.kind))
         if values.ndim != 2:
             raise DataError(f"responses must have two axes (n_models, n_items), got shape {values.shape}.")
         if models is None:
             models = pl.DataFrame({"model_id": _ids(model_ids, values.shape[0], "model")})
         if items is None:
             item_names = _ids(item_ids, values.shape[1], "item")
-            names = [DEFAULT_SCENARIO] * len(item_names) if scenarios is None else [str(name) for name in scenarios]
+            names = [DEFAULT_SCENARIO] * len(item_names) if scenarios is None else list_of_ids("scenarios", scenarios)
             if len(names) != len(item_names):
                 raise DataError(f"scenarios must name one scenario an item: {len(names)} for {len(item_names)} items.")
             items = pl.DataFrame({"item_id": item_names, "scenario": names})
-        items = with_scenario_columns(items)
-        matrix = cls(values, models, items, n_trials, dict(costs or {}), lost)
+        models, items = _table_of("models", models), with_scenario_columns(_table_of("items", items))
+        matrix = cls(values, models, items, n_trials, of_units, lost)
         arrays: dict[str, FloatArray | IntArray] = dict(matrix.costs)
         if lost is not None:
             arrays |= {"lost.n": lost.n, "lost.kind": lost.kind}
@@ -123,7 +130,7 @@ class ResponseMatrix(Compact):
         >>> ResponseMatrix.from_counts(np.array([[3, 0]]), np.array([[10, 0]])).responses
         array([[0.3, nan]])
         """
-        correct, trials = np.asarray(n_correct), np.asarray(n_trials)
+        correct, trials = _numbers_of("n_correct", n_correct), _numbers_of("n_trials", n_trials)
         check_counts(correct, trials)
         missing = np.full(trials.shape, np.nan)
         responses = np.divide(correct, trials, out=missing, where=trials > 0)
@@ -239,7 +246,7 @@ class ResponseMatrix(Compact):
         kind = "right or wrong" if all(part.is_binary for part in self.parts()) else "from 0 to 1"
         n_known = sum(int(np.count_nonzero(part.observed)) for part in self.parts())
         known = f"{100.0 * n_known / max(self.n_models * self.n_items, 1):.3g} % are known"
-        lost = "" if self.lost is None else f", {int(self.lost.n.sum()):,} attempts were lost"
+        lost = "" if self.lost is None else f", {agreed(int(self.lost.n.sum()), 'attempt', 'were', form=',')} lost"
         return (
             f"Responses of {self.n_models:,} {'model' if self.n_models == 1 else 'models'} x {self.n_items:,} items, "
             f"{kind}; {known}{lost}\n"
@@ -251,12 +258,8 @@ class ResponseMatrix(Compact):
         self, *, models: IntArray | Sequence[str] | None = None, items: IntArray | Sequence[str] | None = None
     ) -> "ResponseMatrix":
         """Return the rows and columns of these indices or ids, in that order; `DataError` names ids that are absent."""
-        rows = np.arange(self.n_models) if models is None else np.asarray(models)
-        columns = np.arange(self.n_items) if items is None else np.asarray(items)
-        if rows.dtype.kind == "U":
-            rows = self.model_indices([str(one) for one in rows])
-        if columns.dtype.kind == "U":
-            columns = self.item_indices([str(one) for one in columns])
+        rows = np.arange(self.n_models) if models is None else _taken(models, self.model_ids, "model")
+        columns = np.arange(self.n_items) if items is None else _taken(items, self.item_ids, "item")
         return self._cut(np.ix_(rows, columns), self.models[rows], self.items[columns])
 
     def block(self, first: int, last: int) -> "ResponseMatrix":
@@ -279,8 +282,8 @@ class ResponseMatrix(Compact):
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
         """Return the same responses with other tables of models or items, in the same order."""
-        models, items = self.models if models is None else models, self.items if items is None else items
-        return replace(self, models=models, items=items)
+        models = self.models if models is None else _table_of("models", models)
+        return replace(self, models=models, items=self.items if items is None else _table_of("items", items))
 
     def with_errors(self, errors: Errors | None) -> "ResponseMatrix":
         """Return the responses with lost answers counted by another policy; None leaves them as they are."""
@@ -341,7 +344,40 @@ def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
 def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
     if given is None:
         return [f"{word}-{number}" for number in range(1, count + 1)]
-    return [str(name) for name in given]
+    return list_of_ids(f"{word}_ids", given)
+
+
+def _numbers_of(name: str, given: Any, dtype: Any = None) -> Any:
+    """Return an array, or nested lists or tuples, as an array of numbers; one of numbers as it is."""
+    try:
+        values = np.asarray(given)
+        if values.dtype.kind in "iufb":
+            return values if dtype is None else values.astype(dtype, copy=False)
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be an array of numbers (n_models, n_items): {error}.") from None
+
+
+def _table_of(name: str, given: Any) -> pl.DataFrame:
+    """Return a table of polars; columns by name, or a table of pandas, as one."""
+    if isinstance(given, pl.DataFrame):
+        return given
+    try:
+        return pl.DataFrame({str(column): list(values) for column, values in dict(given).items()})
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"the table of {name} must be one of polars or pandas: {error}.") from None
+
+
+def _taken(wanted: Any, known: list[str], word: str) -> IntArray:
+    """Return positions that are given as such, as ids, or as an array of true and false."""
+    given = np.asarray(wanted)
+    if given.dtype.kind in "UO":
+        return _positions(known, [str(one) for one in given], word)
+    if given.dtype.kind == "b" and given.shape == (len(known),):
+        return np.flatnonzero(given)
+    if given.size and given.dtype.kind not in "iu":
+        raise DataError(f"{word}s to take must be ids, whole numbers or {len(known)} of true and false, got {given!r}.")
+    return given if given.size else np.zeros(0, dtype=np.int64)
 
 
 def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
@@ -386,7 +422,7 @@ def check_response_matrix(
         if outside.any():
             n_rows = int(outside.any(axis=1).sum())
             problems.append(
-                f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of "
+                f"response must lie in [0, 1], got {agreed(int(outside.sum()), 'value')} outside for {n_rows} of "
                 f"{len(model_ids)} models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop "
                 "them."
             )
@@ -408,7 +444,8 @@ def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
     if above.size:
         cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]
         raise DataError(
-            f"n_correct must be at most n_trials, got {len(above)} cells above: {', '.join(cells)}{_more(len(above))}."
+            f"n_correct must be at most n_trials, got {agreed(len(above), 'cell')} above: "
+            f"{', '.join(cells)}{_more(len(above))}."
         )
 
 
@@ -495,7 +532,9 @@ def _id_problems(names: Sequence[str], column: str) -> list[str]:
         problems.append(NUL.format(column))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        problems.append(f"{column} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
+        problems.append(
+            f"{column} must be unique, got {agreed(len(repeated), 'id')} more than once: {shown(repeated)}."
+        )
     return problems
 
 
@@ -510,13 +549,14 @@ def _trial_problems(
     too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
     if too_few.any():
         problems.append(
-            f"n_trials must be at least 1 where there is a response, got {int(too_few.sum())} cells with less: "
+            f"n_trials must be at least 1 where there is a response, got "
+            f"{agreed(int(too_few.sum()), 'cell')} with less: "
             f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
             "missing."
         )
     if too_many.any():
         problems.append(
-            f"n_trials must be below {MOST_TRIALS:,}, got {int(too_many.sum())} cells with more: "
+            f"n_trials must be below {MOST_TRIALS:,}, got {agreed(int(too_many.sum()), 'cell')} with more: "
             f"{describe_cells(too_many, n_trials, model_ids, item_ids)}. Divide both counts by the same number."
         )
     return problems

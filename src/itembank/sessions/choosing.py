@@ -24,7 +24,7 @@ from itembank.sessions.events import Failed
 from itembank.sessions.limits import Decision
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CUSTOM
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 
 _NEVER_USED = np.random.default_rng(0)
 EXHAUSTED = "exhausted"
@@ -171,7 +171,7 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
         return EXHAUSTED
     budget = pool.spec.budget
     if budget.n_items is not None and state.n_used >= budget.n_items:
-        return f"budget: {budget.n_items} items"
+        return f"budget: {plural(budget.n_items, 'item')}"
     if not budget.costs:
         return None
     is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]

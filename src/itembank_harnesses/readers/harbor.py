@@ -20,6 +20,7 @@ from itembank.readers.reading_specs import ReadingSpec, choices_for, how
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.responses.prompts import entries_text
+from itembank.tables import agreed
 from itembank_harnesses.readers.trials import (
     Trial,
     agent_id,
@@ -88,7 +89,11 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
         refuse_or_leave_out(problems, spec, has_rest=False)
     elif problems:  # a trial whose file was cut, or tells nothing, blocks no other
         which = first_few([one.removesuffix(".") for one in problems])
-        warn(f"{len(problems)} files cannot be read and are left out, their trials as not run: {which}.", DataWarning)
+        warn(
+            f"{agreed(len(problems), 'file')} cannot be read and {'is' if len(problems) == 1 else 'are'} "
+            f"left out, their trials as not run: {which}.",
+            DataWarning,
+        )
     every = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
     size = Counter(one.job for one in every)
     known = {one.key: one for one in sorted(every, key=lambda one: (one.has_ended, size[one.job]))}

@@ -18,6 +18,7 @@ from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, short
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import row_problems
 from itembank.responses.error_kinds import NO_ANSWER
+from itembank.tables import agreed
 from itembank_harnesses.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank_harnesses.readers.inspect_samples import Sample, choose_scorer, content_hash, score_value
 from itembank_harnesses.readers.logged import LogKind, rows_of_runs, rows_together
@@ -69,7 +70,11 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         raise DataError(f"{first_few([str(path) for path in paths])}: the logs hold no samples.")
     empty = [run.path.name for run in runs if not run.samples]
     if empty:
-        warn(f"{len(empty)} logs hold no samples and are left out: {shown(empty)}.", DataWarning)
+        warn(
+            f"{agreed(len(empty), 'log', 'hold')} no samples and {'is' if len(empty) == 1 else 'are'} left "
+            f"out: {shown(empty)}.",
+            DataWarning,
+        )
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
     # samples that were cut off and scored all the same count
@@ -142,13 +147,14 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     out = f"or leave the tasks out ({how(exclude_tasks=['NAME'])})."
     if ended:
         refused.append(
-            f"a task must have scored samples, got {len(ended)} tasks whose samples ended before: {shown([*ended])}. "
+            f"a task must have scored samples, got {agreed(len(ended), 'task')} whose samples ended before: "
+            f"{shown([*ended])}. "
             f"{first_few([*ended.values()])}. Mend the cause and run them again ('inspect eval-retry LOG'), {out}"
         )
     if len(ended) < len(unscored):
         others = {run.task: run.path.name for run in runs if run.task in unscored and not run.ended}
         refused.append(
-            f"a task must have scored samples, got {len(others)} tasks without: {shown([*others])} (in "
+            f"a task must have scored samples, got {agreed(len(others), 'task')} without: {shown([*others])} (in "
             f"{first_few([*others.values()])}). Score their logs ('inspect score LOG'), {out}"
         )
     for task in (task for task, found in names.items() if found):

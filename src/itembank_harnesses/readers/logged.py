@@ -18,6 +18,7 @@ from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import NO_ANSWER, error_kind
 from itembank.responses.labels import numbered
 from itembank.responses.prompts import NO_HASH
+from itembank.tables import agreed
 from itembank_harnesses.readers.contents import Prompted, item_contents, item_prompts
 from itembank_harnesses.readers.lm_eval_choice import choose, ways_out
 from itembank_harnesses.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
@@ -87,7 +88,11 @@ def logged_rows(
         warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
     if lonely:
         names = [path.name for path in lonely]
-        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
+        warn(
+            f"{agreed(len(names), 'run', 'have')} no samples and {'is' if len(names) == 1 else 'are'} left "
+            f"out: {shown(names)}.",
+            DataWarning,
+        )
     if compare is not None:
         compare(samples, choices)
     if spec.repeats == "count":
@@ -203,7 +208,9 @@ def _without_changed(
     kept = [one for one in samples if one.file.task not in n_changed]
     if not kept:
         return list(samples), []
-    return kept, [f"task {task!r}: {n} items have another content in some runs." for task, n in n_changed.items()]
+    return kept, [
+        f"task {task!r}: {agreed(n, 'item', 'have')} another content in some runs." for task, n in n_changed.items()
+    ]
 
 
 PASS_RATES = ("pass@1", "pass_at_1", "pass1")

@@ -1,6 +1,7 @@
 """The page of pass@k and its chart: how often at least one of k samples is right, observed and forecast."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -84,9 +85,12 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
     titles = {"value": "pass@k", "low": "From", "high": "To", "observed": "Observed"}
     tip = tips(scenario="Scenario", k=("k", ",d"), **{name: (title, ".1f") for name, title in titles.items()})
     own = "datum.model_id === model"
+    look: dict[str, Any] = {"tip": tip, "where": own, "color": "@main", "size": 90, "filled": True, "opacity": 1}
+    alone = [] if n_k > 1 else [marks("rule", x, span(y), where=own, color="@main"), marks("point", x, y, **look)]
     spec = panels(
         "scenario",
         "place",
+        *alone,
         marks("area", x, span(y), where=own, color="@main", opacity=0.18),
         marks("line", x, y, tip=tip, where=own, color="@main", strokeDash=[5, 3]),
         marks("line", x, y, where=(own, "!datum.is_forecast"), color="@main", strokeWidth=2.6),
@@ -105,15 +109,17 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
         if len(chosen) < len(law.model_ids)
         else ""
     )
-    band = f", the band its {level_words(law.level)} interval" if "irsl" in law.methods else ""
+    of_curve = ("The point in colour", "the bar") if n_k == 1 else ("The line", "the band")
+    band = f", {of_curve[1]} its {level_words(law.level)} interval" if "irsl" in law.methods else ""
+    dashed = "; it is dashed where k exceeds the samples used, which makes it a forecast" if n_k > 1 else ""
     source = "all samples" if law.budget is not None else "the samples themselves (unbiased)"
     return Chart(
         "How often at least one of k samples is right",
         spec,
         (data,),
         f"pass@k of {first}. {words}.",
-        note=f"The line is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}; it is dashed where k exceeds the "
-        f"samples used, which makes it a forecast. Points are what {source} say.{cut}",
+        note=f"{of_curve[0]} is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}{dashed}. "
+        f"{'Points are' if n_k > 1 else 'The other is'} what {source} say.{cut}",
     )
 
 

@@ -79,6 +79,9 @@ def agreement_chart(found: Sequence[Transfer]) -> Chart:
         f"{_name(one)}: mean error {points(_row(one)['error'])}, coverage {percent(_row(one)['coverage'], 0)}"
         for one in drawn
     )
+    related = "r is the correlation of the two abilities."
+    if single:
+        related = f"The two abilities have a correlation of {first.correlation:.2f}."
     return Chart(
         f"Predicted from {first.source} against actual on {first.target}"
         if single
@@ -86,9 +89,8 @@ def agreement_chart(found: Sequence[Transfer]) -> Chart:
         spec,
         (Data("agreement", {name: [row[k] for row in rows] for k, name in enumerate(names)}),),
         f"{words}.",
-        note=f"On the dashed line the prediction is right. Bars are {level_words(first.level)} intervals; r is the "
-        "correlation of the two abilities. "
-        "No model calibrated the items of its own prediction.",
+        note=f"On the dashed line the prediction is right. Bars are {level_words(first.level)} intervals. "
+        f"{related} No model calibrated the items of its own prediction.",
     )
 
 
@@ -149,6 +151,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         words = "No two scenarios have models in common"
         return Chart(words, spec, (data,), f"{words}.")
     above = sum(one == "clear" for one in data.columns["clear"]) // 2
+    be = "is" if len(data) == 2 else "are"
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
     highest = [f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top]
     columns = (
@@ -158,7 +161,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         Column("high", "To", "number", 2),
     )
     return Chart(
-        f"{TITLES[table]}: {count(above)} of {plural(len(data) // 2, 'pair')} are clearly above 0",
+        f"{TITLES[table]}: {count(above)} of {plural(len(data) // 2, 'pair')} {be} clearly above 0",
         spec,
         (data,),
         f"The highest: {'; '.join(highest)}. The median is {np.median(known):.2f}.",

@@ -67,6 +67,11 @@ class StudyNumbers:
         """Whether some methods stand in grey."""
         return len(self.coloured) < len(self.methods)
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether repeats tell the standard error of any mean error."""
+        return bool((self.summary["mae_se"].fill_nan(0.0) > 0.0).any())
+
     def data(self) -> Data:
         """Return the rows that charts share."""
         rows = self.summary.sort("budget", maintain_order=True)
@@ -189,6 +194,7 @@ def error_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
     """Draw errors against the number of items."""
     scale, cut = errors_up_to(data)
     spec, grey = _curves(numbers, number("error", "Mean error (points)", scale=scale), 280, "error")
+    bars = "Bars are ± one standard error over repeats." if numbers.is_repeated else ""
     split, method = best[0]
     own = numbers.of(split, method)
     errors, sizes = own["mae"].to_list(), own["budget"].to_list()
@@ -206,7 +212,7 @@ def error_chart(numbers: StudyNumbers, data: Data, best: Best) -> Chart:
         spec,
         (data,),
         f"Mean error of {method} on {split}, in points: {steps}.",
-        note=f"Bars are ± one standard error over repeats.{grey}{cut}",
+        note=f"{bars}{grey}{cut}".strip(),
     )
 
 
@@ -295,14 +301,14 @@ def spread_chart(numbers: StudyNumbers, best: Best) -> Chart:
     )
     cut = f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score."
     is_cut = frame.height < sum(one.height for one in every)
+    bars = " Bars hold nine of ten estimates of a model." if bool((frame["low"] < frame["high"]).any()) else ""
     return Chart(
         f"Errors of single models with {size_words(numbers, numbers.size)}, by the best method of each split",
         _by_split(numbers, parts, height=240),
         (data,),
         f"The models with the largest mean errors, in points: {named}.",
         table=Table("Errors of models", data, columns),
-        note="Above the line the estimate was too high. Bars hold nine of ten estimates of a model, where a study "
-        f"repeats.{cut * is_cut}",
+        note=f"Above the line the estimate was too high.{bars}{cut * is_cut}",
     )
 
 

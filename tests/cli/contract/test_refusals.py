@@ -130,7 +130,7 @@ MISUSED = {
     "session ask": {"absent": "does not exist"},
     "report -o out/page.html": {
         "bank --bank bank": "--bank goes with a journal of a session",
-        "new.parquet": "must be a bank's folder or the journal of a session",
+        "new.parquet": "must be a bank's folder, the journal of a session or the folder of a study",
     },
     "run inspect bank task.py -o out/run": {
         "": "Say which items to run",
