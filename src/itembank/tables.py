@@ -120,24 +120,19 @@ def detectable(difference: float) -> float | str:
     return "none" if difference >= 1.0 else difference
 
 
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun: '1 item', '14,042 items'."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
-
-
 ALONE = {"are": "is", "do": "does", "have": "has", "were": "was"}
 
 
-def agreed(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
-    """Write a number with its noun and verb, as `form` says: '1 row has', '3 rows have', '1000 rows'."""
+def plural(number: int, noun: str, verb: str = "") -> str:
+    """Write a number with its noun and verb: '1 item', '14,042 items', '1 row has', '3 rows have'."""
     if number == 1:
         return f"1 {noun}" + (f" {ALONE.get(verb, f'{verb}s')}" if verb else "")
-    return f"{number:{form}} {noun}s" + (f" {verb}" if verb else "")
+    return f"{number:,} {noun}s" + (f" {verb}" if verb else "")
 
 
-def all_of(number: int, noun: str, verb: str = "", *, form: str = "") -> str:
+def all_of(number: int, noun: str, verb: str = "") -> str:
     """Write that all are meant: 'all 400 items', or of one 'the only item'."""
-    words = agreed(number, noun, verb, form=form)
+    words = plural(number, noun, verb)
     return f"the only {words.removeprefix('1 ')}" if number == 1 else f"all {words}"
 
 

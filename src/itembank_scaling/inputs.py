@@ -16,7 +16,7 @@ from itembank.readers.refusals import refuse, shortened
 from itembank.readers.table_files import read_table_file
 from itembank.responses.choice_scores import bits_per_byte
 from itembank.responses.responses import ResponseMatrix
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank_harnesses.readers.lm_eval_choice import COMPARING, SCORES, choose_filter
 from itembank_harnesses.readers.lm_eval_files import find_sample_files
 from itembank_harnesses.readers.lm_eval_samples import Options, Samples, read_samples
@@ -74,7 +74,7 @@ def read_choice_scores(
         if not usable:
             raise DataError("no task has answer options with log-likelihoods: " + " ".join(shortened(without)))
         if without:
-            warn(f"{agreed(len(without), 'run', 'are')} left out: {' '.join(shortened(without))}", DataWarning)
+            warn(f"{plural(len(without), 'run', 'are')} left out: {' '.join(shortened(without))}", DataWarning)
         table = pl.concat([_rows(one, options, spec) for one, options in usable])
         key = ("model_id", "item_id")
         spread = (pl.col("log_likelihood").max() - pl.col("log_likelihood").min()).over(key)

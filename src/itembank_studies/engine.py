@@ -34,7 +34,7 @@ from itembank.numerics.parallel import in_parallel
 from itembank.progress import ProgressCallback
 from itembank.responses.opening import read_parquet, read_parquet_metadata
 from itembank.responses.responses import ResponseMatrix
-from itembank.tables import agreed
+from itembank.tables import plural
 
 NAME_KEY = "itembank.study_table"
 
@@ -296,7 +296,7 @@ def run_in_folder(
     damaged = [part for part in parts if part.exists() and not study.kind.is_whole_part(part)]
     if damaged:
         warn(
-            f"{agreed(len(damaged), 'part')} of the study {'is' if len(damaged) == 1 else 'are'} damaged "
+            f"{plural(len(damaged), 'part')} of the study {'is' if len(damaged) == 1 else 'are'} damaged "
             f"and run again: {shown(damaged)}.",
             DataWarning,
         )

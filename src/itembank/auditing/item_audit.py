@@ -32,7 +32,7 @@ from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank.tabular import Tabular
 
 COLUMNS = ("model_id", "item_id", "choice")
@@ -232,7 +232,7 @@ def own_answers(
     if twice.height:
         first = twice.row(0, named=True)
         raise DataError(
-            f"a model must have one answer an item, got {agreed(twice.height, 'row')} of the same model and item: "
+            f"a model must have one answer an item, got {plural(twice.height, 'row')} of the same model and item: "
             f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
         )
     texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()

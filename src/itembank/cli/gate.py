@@ -34,7 +34,7 @@ from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.sessions.events import Answer, Failed
-from itembank.tables import agreed
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.gating.gate import GatePair
@@ -473,7 +473,7 @@ def next_command(
     then = None
     if found.next_items:
         words = " ".join(["itembank gate next", *map(shell_word, (gate, *candidate)), "NEXT_RESULTS"])
-        then = (f"When the next {agreed(len(found.next_items), 'item', 'are')} answered", words)
+        then = (f"When the next {plural(len(found.next_items), 'item', 'are')} answered", words)
     if found.next_items and outputs["out"].is_table:
         if not is_quiet():
             click.echo(coloured(wrapped(found.sentence)), err=True)
@@ -494,12 +494,12 @@ def _run_by_command(
     with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id, errors=errors) as run:
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
         if run.n_items:
-            note(f"Continuing: {agreed(run.n_items, 'item', 'are')} answered.")
+            note(f"Continuing: {plural(run.n_items, 'item', 'are')} answered.")
         with ends_like_ctrl_c():
             try:  # a `GateRun` has what is asked of a session
                 drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
             except KeyboardInterrupt:
-                note(f"Stopped with {agreed(run.n_items, 'answer')}, all kept. The same command continues from here.")
+                note(f"Stopped with {plural(run.n_items, 'answer')}, all kept. The same command continues from here.")
                 raise
         return run.result
 

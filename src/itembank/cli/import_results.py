@@ -17,7 +17,7 @@ from itembank.files.memory import allowing
 from itembank.readers.public.sources import GIGABYTE, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import sources
-from itembank.tables import agreed, plural
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -208,7 +208,7 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec, known: Iterable[Path | N
         if unknown:
             names = visible(shown([str(path) for path in unknown]))
             note(
-                f"{agreed(len(unknown), 'file', 'have')} no results that itembank knows, and "
+                f"{plural(len(unknown), 'file', 'have')} no results that itembank knows, and "
                 f"{'is' if len(unknown) == 1 else 'are'} ignored: {names}."
             )
         responses = read_found(found, spec, told=_say_found if are_told else None, **known)

@@ -39,7 +39,7 @@ from itembank.cli.signatures import argument, option, verb
 from itembank.errors import DataError, shell_word, visible
 from itembank.responses.score_names import without_only_scenario
 from itembank.selection.criteria import CRITERIA, uses_chance
-from itembank.tables import agreed, plural
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.sessions.events import Answer
@@ -219,7 +219,7 @@ def extend(*, journal: Journal, limits: Limits, bank: options.BankOfJournal) -> 
         budget = extend_session(
             journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=WAIT, progress=report
         )
-    parts = [] if budget.n_items is None else [f"{agreed(budget.n_items, 'item')}"]
+    parts = [] if budget.n_items is None else [f"{plural(budget.n_items, 'item')}"]
     parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
     command = f"itembank session run {shell_word(journal)} --command 'PROGRAM {{item_id}}'"
     note(f"The budget is now {' and '.join(parts)}. Next: {command}")

@@ -19,7 +19,7 @@ from itembank.errors import shell_word
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.tables import agreed, amount, points_of
+from itembank.tables import amount, plural, points_of
 
 _ITEMS: Choices = {
     "session_file": option(
@@ -302,7 +302,7 @@ def _in_a_sentence(session: "ib.AdaptiveSession", rows: Sequence[Mapping[str, An
     target = session.pool.spec.target
     row = next((row for row in rows if row["target"] == target), rows[-1])
     name = "Score" if row["target"] == OVERALL else f"Score {row['target']}"
-    of = f"{row['n_items']} of {row['n_total']} items" if row["target"] == OVERALL else agreed(session.n_items, "item")
+    of = f"{row['n_items']} of {row['n_total']} items" if row["target"] == OVERALL else plural(session.n_items, "item")
     of += "" if row["n_items"] or not session.n_items else ", none of them its own: it is predicted"
     return f"{name} {points_text(row)} from {of}. {session.conclusion or 'The session goes on.'}"
 

@@ -32,7 +32,7 @@ from itembank.cli.session_options import (
 from itembank.cli.signatures import Choices, option, verb
 from itembank.errors import DataError, ItembankError, shown, visible, warned_once
 from itembank.sessions.events import Answer, Failed
-from itembank.tables import agreed
+from itembank.tables import plural
 
 _PROGRAM = (
     "The program to run for each item, and its arguments; columns of the item table in braces are replaced: "
@@ -106,7 +106,7 @@ def run(
             with warned_once():
                 ib.harnesses.drive(session, items, **running, after_answer=_say_how_far, on_interrupt=items.interrupt)
         except KeyboardInterrupt:
-            note(f"Stopped with {agreed(session.n_items, 'answer')}, all kept. The same command continues from here.")
+            note(f"Stopped with {plural(session.n_items, 'answer')}, all kept. The same command continues from here.")
             raise
     print_session(journal, loaded, out)
 

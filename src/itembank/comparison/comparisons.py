@@ -18,7 +18,7 @@ from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
-from itembank.tables import agreed, decimals_of
+from itembank.tables import decimals_of, plural
 from itembank.tabular import Fact, Tabular
 
 
@@ -370,7 +370,7 @@ class Comparison(Tabular):
             return ()
         order = [row for row in np.argsort(-lost.n, kind="stable").tolist() if lost.n[row]]
         who = first_few(
-            [f"{self.model_ids[row]} lost {agreed(lost.n[row], 'answer')} ({lost.kinds[row]})" for row in order]
+            [f"{self.model_ids[row]} lost {plural(lost.n[row], 'answer')} ({lost.kinds[row]})" for row in order]
         )
         counted = {
             "missing": "They count as missing",

@@ -97,14 +97,14 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
         kind = "plain mean over items" if own.is_pooled[row] else "mean"
         if own.is_complete[row] and own.is_pooled[row]:
             text = (
-                f"answered {all_of(n, 'item', form=',')}. Their plain mean is {value[row]:.1f} points, "
+                f"answered {all_of(n, 'item')}. Their plain mean is {value[row]:.1f} points, "
                 f"but the score is a mean of "
             )
             text += "scenario scores: give the items' scenarios, for that is the score itself."
             found.append(Note("own-mean", text, models=about))
         elif own.is_complete[row]:
             rest = "" if estimates.is_exact[row] else f", and the estimate rests on {n_used[row]:,} of them"
-            text = f"answered {all_of(n, 'item', form=',')}: its score is {value[row]:.1f} points{rest}."
+            text = f"answered {all_of(n, 'item')}: its score is {value[row]:.1f} points{rest}."
             found.append(Note("own-score", text, models=about))
         elif not has_lost[row] and (n > n_used[row] or (is_random and high[row] - low[row] < 2.0 * half[row])):
             is_narrower = high[row] - low[row] < 2.0 * half[row]

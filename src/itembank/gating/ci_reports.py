@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from itembank.errors import visible
 from itembank.gating.results import Gate, points, signed
-from itembank.tables import agreed
+from itembank.tables import plural
 
 LEVELS = {"pass": "notice", "fail": "error", "undecided": "warning"}
 """GitHub's commands by verdict."""
@@ -44,9 +44,9 @@ def junit_xml(found: Gate) -> str:
         of = {"classname": "itembank gate scenarios", "name": visible(one.scenario)}
         told = ElementTree.SubElement(suite, "testcase", of)
         ElementTree.SubElement(told, "system-out").text = (
-            f"{signed(one.change)} points on {agreed(one.n_items, 'item')}, from {100.0 * one.baseline:.1f} to "
+            f"{signed(one.change)} points on {plural(one.n_items, 'item')}, from {100.0 * one.baseline:.1f} to "
             f"{100.0 * one.candidate:.1f}: "
-            f"{agreed(one.right_to_wrong, 'answer')} fell, {one.wrong_to_right} rose"
+            f"{plural(one.right_to_wrong, 'answer')} fell, {one.wrong_to_right} rose"
         )
     return _document(root)
 

@@ -11,7 +11,7 @@ from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.responses.error_kinds import Errors
-from itembank.tables import agreed, all_of, amount
+from itembank.tables import all_of, amount, plural
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -116,7 +116,7 @@ class Lost:
     def in_words(self) -> str:
         """How many were lost, and the difference by what they count as, what is counted first."""
         who = " and ".join(
-            f"the {name} lost {side.n} of {agreed(side.n_asked, 'answer')} ({side.kinds})"
+            f"the {name} lost {side.n} of {plural(side.n_asked, 'answer')} ({side.kinds})"
             for name, side in (("candidate", self.candidate), ("baseline", self.baseline))
             if side.n
         )
@@ -276,7 +276,7 @@ class Gate(Tabular):
                 f"not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:
-            more = f" The next {agreed(len(self.next_items), 'item', 'are')} to be run."
+            more = f" The next {plural(len(self.next_items), 'item', 'are')} to be run."
         elif self.is_all_run:
             more = (
                 f" All {self.n_total} items were run: only more questions, repeated runs or a wider margin can decide."
@@ -302,7 +302,7 @@ class Gate(Tabular):
             most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
             return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."
         sides = {"It": lost.candidate, "The baseline": lost.baseline}
-        counts = [f"{who} lost {side.n} of {agreed(side.n_asked, 'answer')}" for who, side in sides.items() if side.n]
+        counts = [f"{who} lost {side.n} of {plural(side.n_asked, 'answer')}" for who, side in sides.items() if side.n]
         said = f" {' and '.join(counts).replace(' The', ' the')}, and they decide: "
         if lost.errors == "bounds":
             return f"{said}{lost.way_in_words('worst')}, {lost.way_in_words('best')}. Run them again."

@@ -34,7 +34,7 @@ from itembank.responses.how_read import check_one_answer_each
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.tables import agreed, all_of
+from itembank.tables import all_of, plural
 from itembank.tabular import Compact, Fact
 
 if TYPE_CHECKING:
@@ -211,12 +211,12 @@ class GatePlan(Compact):
             verdict = verdict_at(early, self.spec).upper()
             notes.append(
                 f"a candidate that runs stage after stage would have stopped at "
-                f"{agreed(early.n_items, 'item')} with {verdict}; "
-                f"this verdict rests on {agreed(last, 'answer')}"
+                f"{plural(early.n_items, 'item')} with {verdict}; "
+                f"this verdict rests on {plural(last, 'answer')}"
             )
         if last < pair.n_answered < total:
             why = "they decide nothing" if is_decided else "their stage is not complete"
-            notes.append(f"{agreed(pair.n_answered - last, 'more answer', 'do')} not count: {why}")
+            notes.append(f"{plural(pair.n_answered - last, 'more answer', 'do')} not count: {why}")
         elif last < pair.n_answered:
             exact = float((pair.candidate - pair.baseline).mean())
             if bank is not None:

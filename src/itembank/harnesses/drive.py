@@ -14,7 +14,7 @@ from itembank.progress import interrupts_to
 from itembank.sessions.answers import answer_to, tell_all
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed
-from itembank.tables import agreed
+from itembank.tables import plural
 
 AfterAnswer: TypeAlias = Callable[[Any, Answer], None]
 """Is called with the session and each answer."""
@@ -226,7 +226,7 @@ class _Items:
                 self.session.tell_failed(answer.item_id, again=True, reason=answer.reason)
         failed = self._in_a_row[-1]
         raise RunError(
-            f"{agreed(self.max_failures, 'attempt')} in a row failed, and the run was ended before it costs "
+            f"{plural(self.max_failures, 'attempt')} in a row failed, and the run was ended before it costs "
             f"more. The last was "
             f"item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
             "and these items can be asked again."

@@ -27,7 +27,7 @@ from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
-from itembank.tables import agreed
+from itembank.tables import plural
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "-")
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}
@@ -86,7 +86,7 @@ def id_column(
     for is_trimmed in (False, True):
         if ids.null_count() or (names_of(ids) == "").any():
             rows = ((ids.cast(pl.String).fill_null("") == "").arg_true() + 1).cast(pl.String).to_list()
-            problems.append(f"{name} must not be empty, got {agreed(len(rows), 'row')} without: row {first_few(rows)}.")
+            problems.append(f"{name} must not be empty, got {plural(len(rows), 'row')} without: row {first_few(rows)}.")
             return None
         ids = ids if is_trimmed else trimmed(table.source, ids, name)
     return ids, kind
@@ -484,7 +484,7 @@ def _tell(source: str, counts: Iterable[str], right: str) -> None:
 
 
 def _times(counts: Mapping[str, int]) -> str:
-    return first_few([f"{word[:40]!r} {agreed(n, 'time')}" for word, n in counts.items()])
+    return first_few([f"{word[:40]!r} {plural(n, 'time')}" for word, n in counts.items()])
 
 
 def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str) -> str:

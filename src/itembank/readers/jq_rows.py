@@ -50,7 +50,7 @@ from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.how_read import CONTENT
 from itembank.responses.opening import file_kind, name_without_ending
-from itembank.tables import agreed
+from itembank.tables import plural
 
 VARIABLES = ("file", "stem", "folder", "first")
 REFUSED = ("env", "input", "inputs", "halt", "halt_error", "halt_error($code)", "input_filename", "modulemeta")
@@ -145,7 +145,7 @@ class JqReader:
             raise DataError(f"{files}: the program of jq must make a row of a file at least, got none. {self.example}")
         if n_without:
             message = (
-                f"the program of jq makes no rows of {agreed(n_without, 'file')}, which are left out: "
+                f"the program of jq makes no rows of {plural(n_without, 'file')}, which are left out: "
                 f"{shown(self.without)}."
             )
             warn(message, DataWarning)

@@ -33,7 +33,7 @@ from itembank.responses.how_read import CONTENT
 from itembank.responses.labels import first_told, named, names_of, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
-from itembank.tables import agreed
+from itembank.tables import plural
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -273,7 +273,7 @@ def _numbers(
             f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {how(drop_columns=(column,))}"
         )
         advice = found.advice if is_response else left_out
-        problems.append(f"{column} must be a number, got {agreed(rows.size, 'other value')}: {where}.{advice}")
+        problems.append(f"{column} must be a number, got {plural(rows.size, 'other value')}: {where}.{advice}")
     return found
 
 
@@ -316,7 +316,7 @@ def _item_table(
 def _several(name: str, unlike: pl.DataFrame, spec: ReadingSpec) -> str:
     """Say that rows of an item differ in what must be the same for all, one row an item."""
     rows = unlike.select("item", "first", "other").head(N_SHOWN).rows()
-    (item, one, other), several = rows[0], agreed(unlike.height, "item")
+    (item, one, other), several = rows[0], plural(unlike.height, "item")
     if name == CONTENT:
         names = shown([item for item, *_ in rows])
         return (

@@ -18,7 +18,7 @@ from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import IdKind, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix, check_complete, without_silent
-from itembank.tables import agreed
+from itembank.tables import plural
 
 
 def read_known(path: Path, key: str) -> tuple[pl.DataFrame, IdKind | None]:
@@ -35,7 +35,7 @@ def known_table(table: Table, key: str) -> tuple[pl.DataFrame, IdKind | None]:
     found = id_column(table, key, problems)
     if found is not None and found[0].n_unique() < table.frame.height:
         repeated = table.frame[key].filter(table.frame[key].is_duplicated()).unique(maintain_order=True).to_list()
-        problems.append(f"{key} must be unique, got {agreed(len(repeated), 'id')} more than once: {shown(repeated)}.")
+        problems.append(f"{key} must be unique, got {plural(len(repeated), 'id')} more than once: {shown(repeated)}.")
     if problems or found is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     names = [pl.col(name).cast(pl.String).replace("", None) for name in ("scenario", "subscenario") if name in columns]
@@ -256,7 +256,7 @@ def warn_of_partial_runs(models: pl.DataFrame) -> None:
     if partial:
         names = [f"{model!r} ({n_run} of {n_full or 'unknown'} items)" for model, n_run, n_full in partial]
         message = (
-            f"{agreed(len(names), 'model', 'were')} run on a part of their tasks only: {first_few(names)}. "
+            f"{plural(len(names), 'model', 'were')} run on a part of their tasks only: {first_few(names)}. "
             f"Calibrated on them, a "
             "full score is the score over the items that were run."
         )

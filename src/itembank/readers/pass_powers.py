@@ -16,7 +16,7 @@ from itembank.responses.error_kinds import NO_ANSWER, Errors
 from itembank.responses.how_read import PASS_K, HowRead
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
-from itembank.tables import agreed
+from itembank.tables import plural
 
 
 def pass_power(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
@@ -69,7 +69,7 @@ def with_powers(matrix: ResponseMatrix, k: IntArray, errors: Errors | None, sour
         names = shown([matrix.item_ids[place] for place in items.tolist()])
         count = "missing" if policy == "wrong" else "lost"
         warn(
-            f"{source}: {agreed(int(is_short.sum()), 'answer')} to {agreed(items.size, 'item')} with fewer "
+            f"{source}: {plural(int(is_short.sum()), 'answer')} to {plural(items.size, 'item')} with fewer "
             f"than {of_k} count{'s' * (int(is_short.sum()) == 1)} as {count}: {names}.",
             DataWarning,
         )

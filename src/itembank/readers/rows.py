@@ -26,7 +26,7 @@ from itembank.responses.prompts import (
     settings_text,
     with_prompts,
 )
-from itembank.tables import agreed
+from itembank.tables import plural
 
 CONTENT_FIELDS = "content_fields"
 """Item column: the fields of a document that the digest is of, as a JSON list; null where a harness made it."""
@@ -272,17 +272,17 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     if column == CONTENT:
         return (
             f"the content of an item must be the same for all models, got two for "
-            f"{agreed(len(items), 'item')}: {shown(items)}. "
+            f"{plural(len(items), 'item')}: {shown(items)}. "
             "The benchmark changed between the runs; read them apart, or run the older models again."
         )
     first = unequal.row(0)
     if column == "metric":
         return (
-            f"an item must have one metric for all models, got more for {agreed(len(items), 'item')}: {first[0]!r} has "
+            f"an item must have one metric for all models, got more for {plural(len(items), 'item')}: {first[0]!r} has "
             f"{shown(first[1])}. To take one where results have several, add: {how(metric=first[1][0])}"
         )
     return (
-        f"an item must belong to one {column}, got more for {agreed(len(items), 'item')}: {shown(items)} "
+        f"an item must belong to one {column}, got more for {plural(len(items), 'item')}: {shown(items)} "
         f"({first[0]!r} in {shown(first[1])}). {how_to_prefix()}"
     )
 

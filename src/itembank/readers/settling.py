@@ -15,7 +15,7 @@ from itembank.responses.error_kinds import ERROR, NO_ANSWER
 from itembank.responses.labels import come_again, named, numbered
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import DEFAULT_SCENARIO, MOST_TRIALS
-from itembank.tables import agreed
+from itembank.tables import plural
 
 ROUNDING = 1e-9
 """How far beyond 0 or 1 a response may be: sums of shares miss the ends by their last digits, and count as the end."""
@@ -42,7 +42,7 @@ def settle_rows(
     n_scored = int(np.count_nonzero(is_gone & (response > 0.0)))
     if n_scored:
         warn(
-            f"{source}: {agreed(n_scored, 'row', 'have')} an error and a response above 0 all the same. "
+            f"{source}: {plural(n_scored, 'row', 'have')} an error and a response above 0 all the same. "
             f"Their answers are "
             f"lost; if such responses count, leave the errors out ({how(columns={'error': ''})}).",
             DataWarning,
@@ -115,13 +115,13 @@ def settle_counts(
         if rows.size:
             where = [f"{pair} ({text(row)})" for pair, row in zip(pairs(rows), rows[:N_SHOWN].tolist(), strict=True)]
             problems.append(
-                f"{what}, got {agreed(rows.size, 'row')} with something else: {first_few(where, rows.size)}."
+                f"{what}, got {plural(rows.size, 'row')} with something else: {first_few(where, rows.size)}."
             )
     empty = np.flatnonzero(is_zero & np.isnan(response) & ~(correct > 0.0))
     if empty.size:
         names = first_few(pairs(empty), empty.size)
         warn(
-            f"{source}: {agreed(empty.size, 'row', 'have')} zero trials and count{'s' * (empty.size == 1)} "
+            f"{source}: {plural(empty.size, 'row', 'have')} zero trials and count{'s' * (empty.size == 1)} "
             f"as missing: {names}.",
             DataWarning,
         )
@@ -168,7 +168,7 @@ def _lost(
         bad = ~(np.isnan(counted) | ((counted >= 0.0) & (counted == np.floor(counted)) & (counted < MOST_TRIALS)))
         if bad.any():
             problems.append(
-                f"n_errors must be a whole number of at least 0, got {agreed(int(bad.sum()), 'row')} with another."
+                f"n_errors must be a whole number of at least 0, got {plural(int(bad.sum()), 'row')} with another."
             )
             return None
         n = np.nan_to_num(counted).astype(np.int64)
@@ -200,7 +200,7 @@ def row_problems(
         scenario = _scenarios(rows).gather(given)
         advice = range_advice(response[given] * max_response, scenario, has_marks=has_marks, alone=alone)
         problems.append(
-            f"response must lie in [0, 1]{divided}, got {agreed(outside.size, 'value')} outside for {n_models} of "
+            f"response must lie in [0, 1]{divided}, got {plural(outside.size, 'value')} outside for {n_models} of "
             f"{rows.models.height} models: {rows.describe(outside)}. {advice}"
         )
     for unit in rows.costs:
@@ -208,7 +208,7 @@ def row_problems(
         if bad.size:
             problems.append(
                 f"{unit} must be a finite number of at least 0, got {rows.frame[unit][int(bad[0])]:g} and the like for "
-                f"{agreed(bad.size, 'row')}: {first_few(named(rows.frame, bad), bad.size)}."
+                f"{plural(bad.size, 'row')}: {first_few(named(rows.frame, bad), bad.size)}."
             )
     return problems
 
@@ -427,7 +427,7 @@ def tell_of_copies(source: str, n_copies: int, *, are_counted: bool, are_pooled:
     if n_copies:
         add = f"add: {how(repeats='count' if are_counted else 'mean')}"
         message = (
-            f"{source}: {agreed(n_copies, 'row', 'repeat')} an earlier row of the same model and "
+            f"{source}: {plural(n_copies, 'row', 'repeat')} an earlier row of the same model and "
             f"item{' and seed' * are_pooled} "
             f"with the same response; they count once. If they are repeated attempts, "
             f"{'give each a seed of its own.' if are_pooled else add}"
@@ -473,7 +473,7 @@ def _cells(rows: pl.DataFrame) -> str:
         values = " and ".join(f"{value:g}" for value in responses[:3])
         more = f" and {len(responses) - 3} more" if len(responses) > 3 else ""
         parts.append(f"{model!r} item {item!r} = {values}{more}")
-    return f"{agreed(groups.height, 'pair')}: {first_few(parts, groups.height)}"
+    return f"{plural(groups.height, 'pair')}: {first_few(parts, groups.height)}"
 
 
 def _means(again: pl.DataFrame, costs: Sequence[str]) -> pl.DataFrame:

@@ -55,7 +55,7 @@ from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending
-from itembank.tables import agreed
+from itembank.tables import plural
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
@@ -295,7 +295,7 @@ def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpe
         n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
         if n_rows:
             warn(
-                f"{rows.source}: {agreed(n_rows, 'row', 'have')} {shown(words)} as {column.name!r}, and their "
+                f"{rows.source}: {plural(n_rows, 'row', 'have')} {shown(words)} as {column.name!r}, and their "
                 f"responses count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
                 DataWarning,
             )

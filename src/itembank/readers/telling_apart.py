@@ -19,7 +19,7 @@ from itembank.readers.reading_specs import ReadingSpec, Repeats, how, how_to_add
 from itembank.readers.rows import OtherColumns, ResponseRows
 from itembank.readers.settling import can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
-from itembank.tables import agreed
+from itembank.tables import plural
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
@@ -149,7 +149,7 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
         advice = _advice(values, rows.others, spec, found)
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for "
-            f"{agreed(found.n_groups, 'pair')}: "
+            f"{plural(found.n_groups, 'pair')}: "
             f"{where}. {advice}"
         )
     if not numbering:

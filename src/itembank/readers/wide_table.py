@@ -31,7 +31,7 @@ from itembank.readers.telling_apart import attempts_of, kind_of
 from itembank.responses.error_kinds import NO_ANSWER, is_called
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
-from itembank.tables import agreed
+from itembank.tables import plural
 
 WIDE_ITEMS = "format='wide-items'"
 RIGHT_ANSWERS = (
@@ -62,7 +62,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> Resp
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
             f"{table.source}: item_id must be unique in a table of one row an item, got "
-            f"{agreed(len(again), 'id')} more than "
+            f"{plural(len(again), 'id')} more than "
             f"once: {shown(again)}.{_if_long(table.frame, spec, 'item_id', [], names)}"
         )
     columns = trimmed(table.source, pl.Series(names, dtype=pl.Categorical), of_columns)  # a table's are unique

@@ -14,7 +14,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank.tabular import Compact, pandas_table
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class ResponseMatrix(Compact):
         kind = "right or wrong" if all(part.is_binary for part in self.parts()) else "from 0 to 1"
         n_known = sum(int(np.count_nonzero(part.observed)) for part in self.parts())
         known = f"{100.0 * n_known / max(self.n_models * self.n_items, 1):.3g} % are known"
-        lost = "" if self.lost is None else f", {agreed(int(self.lost.n.sum()), 'attempt', 'were', form=',')} lost"
+        lost = "" if self.lost is None else f", {plural(int(self.lost.n.sum()), 'attempt', 'were')} lost"
         return (
             f"Responses of {self.n_models:,} {'model' if self.n_models == 1 else 'models'} x {self.n_items:,} items, "
             f"{kind}; {known}{lost}\n"
@@ -422,7 +422,7 @@ def check_response_matrix(
         if outside.any():
             n_rows = int(outside.any(axis=1).sum())
             problems.append(
-                f"response must lie in [0, 1], got {agreed(int(outside.sum()), 'value')} outside for {n_rows} of "
+                f"response must lie in [0, 1], got {plural(int(outside.sum()), 'value')} outside for {n_rows} of "
                 f"{len(model_ids)} models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop "
                 "them."
             )
@@ -444,7 +444,7 @@ def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
     if above.size:
         cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]
         raise DataError(
-            f"n_correct must be at most n_trials, got {agreed(len(above), 'cell')} above: "
+            f"n_correct must be at most n_trials, got {plural(len(above), 'cell')} above: "
             f"{', '.join(cells)}{_more(len(above))}."
         )
 
@@ -533,7 +533,7 @@ def _id_problems(names: Sequence[str], column: str) -> list[str]:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         problems.append(
-            f"{column} must be unique, got {agreed(len(repeated), 'id')} more than once: {shown(repeated)}."
+            f"{column} must be unique, got {plural(len(repeated), 'id')} more than once: {shown(repeated)}."
         )
     return problems
 
@@ -550,13 +550,13 @@ def _trial_problems(
     if too_few.any():
         problems.append(
             f"n_trials must be at least 1 where there is a response, got "
-            f"{agreed(int(too_few.sum()), 'cell')} with less: "
+            f"{plural(int(too_few.sum()), 'cell')} with less: "
             f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
             "missing."
         )
     if too_many.any():
         problems.append(
-            f"n_trials must be below {MOST_TRIALS:,}, got {agreed(int(too_many.sum()), 'cell')} with more: "
+            f"n_trials must be below {MOST_TRIALS:,}, got {plural(int(too_many.sum()), 'cell')} with more: "
             f"{describe_cells(too_many, n_trials, model_ids, item_ids)}. Divide both counts by the same number."
         )
     return problems

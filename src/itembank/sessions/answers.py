@@ -17,7 +17,7 @@ from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScen
 from itembank.sessions.asking import Asking
 from itembank.sessions.events import Answer, Failed, Told, checked_costs, checked_counts, told
 from itembank.sessions.session import AdaptiveSession
-from itembank.tables import agreed
+from itembank.tables import plural
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
 """Names that a response goes by, too: {"resolved": true}."""
@@ -103,7 +103,7 @@ def tell_all(session: Asking, answers: Sequence[Answer], *, new_units: bool = Fa
             session.take(one, new_units=new_units)
         except JournalError as error:
             raise JournalError(
-                f"{error} Of {agreed(len(answers), 'answer')} "
+                f"{error} Of {plural(len(answers), 'answer')} "
                 f"{f'the first {number} are' if number else 'none is'} kept; tell "
                 f"the others again, from item {quoted(one.item_id)} on."
             ) from error

@@ -24,7 +24,7 @@ from itembank.responses.targets import ScoreTargets
 from itembank.sessions.asking import SessionState
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank.tabular import Note
 
 BY_ITEM_MODEL, STACKED, BY_DESIGN = "p-irt", "stacked", "design-based"
@@ -196,13 +196,13 @@ def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:
     n_open = sum(one.item not in state.answers and one.item not in state.lost for one in state.counted_draws)
     if n_open:
         text = (
-            f"no answer to {agreed(n_open, 'item')} drawn. They count as missing at random: if the model fails them, "
+            f"no answer to {plural(n_open, 'item')} drawn. They count as missing at random: if the model fails them, "
         )
         yield Note("unanswered", f"{text}the estimate is too high.", models=(model_id,))
     n_early = sum(one.item in state.answers for one in state.draws[len(state.counted_draws) :])
     if n_early:
         text = (
-            f"{agreed(n_early, 'answer', 'correct')} no prediction yet, since items that were drawn before have none."
+            f"{plural(n_early, 'answer', 'correct')} no prediction yet, since items that were drawn before have none."
         )
         yield Note("waiting", text, models=(model_id,))
 

@@ -18,7 +18,7 @@ from itembank.cli.session_options import exit_if_imprecise
 from itembank.cli.signatures import Choices, Maker, argument, option
 from itembank.errors import shell_word, visible
 from itembank.sessions.events import Answer, Failed
-from itembank.tables import agreed
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.sessions.asking import Asking
@@ -176,7 +176,7 @@ def says_how_to_go_on() -> Iterator[None]:
 def note_continued(session: "Asking", journal: Path) -> None:
     """Say what an earlier run has answered."""
     if session.n_items:
-        note(f"Continuing with the answers in {journal}: {agreed(session.n_items, 'item', 'are')} answered.")
+        note(f"Continuing with the answers in {journal}: {plural(session.n_items, 'item', 'are')} answered.")
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def _say(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
         score, low, high = (f"{100.0 * overall[name]:.1f}" for name in ("estimate", "low", "high"))
-        note(f"{agreed(session.n_items, 'item')}: {overall['target']} {score}, {low} to {high} points")
+        note(f"{plural(session.n_items, 'item')}: {overall['target']} {score}, {low} to {high} points")
 
 
 def print_run(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:

@@ -16,7 +16,7 @@ from itembank.cli.session_options import RunSession, session_spec
 from itembank.cli.signatures import option, verb
 from itembank.errors import visible
 from itembank.files.atomic import sweep
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank_harnesses.cli import run_common
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _run_selection(
     rows = RowFile(output / ROWS, call)
     n_answered = sum(item in rows.by_item for item in selection.item_ids)
     if n_answered:
-        note(f"Continuing the run in {output}: {agreed(n_answered, 'item', 'are')} answered.")
+        note(f"Continuing the run in {output}: {plural(n_answered, 'item', 'are')} answered.")
     with run_common.says_how_to_go_on():
         done = run_selection(launch, bank, selection, rows, is_logged=_is_logged(output, rows), **how)
     return None if done is None else done.estimates

@@ -20,7 +20,7 @@ from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows, joined_source
-from itembank.tables import agreed
+from itembank.tables import plural
 
 JUDGE = "weighted_alpaca_eval_gpt4_turbo"
 """The judge of AlpacaEval 2.0, taken where there are annotations of several."""
@@ -65,7 +65,7 @@ def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> tuple[str | None,
     if wanted is not None and without:
         left = shown(sorted(place.name for place in without))
         warn(
-            f"{agreed(len(without), 'model', 'have')} no annotations by the judge {wanted!r} and "
+            f"{plural(len(without), 'model', 'have')} no annotations by the judge {wanted!r} and "
             f"{'is' if len(without) == 1 else 'are'} left out: {left}.",
             DataWarning,
         )

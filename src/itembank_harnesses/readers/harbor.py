@@ -20,7 +20,7 @@ from itembank.readers.reading_specs import ReadingSpec, choices_for, how
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.responses.prompts import entries_text
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank_harnesses.readers.trials import (
     Trial,
     agent_id,
@@ -90,7 +90,7 @@ def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     elif problems:  # a trial whose file was cut, or tells nothing, blocks no other
         which = first_few([one.removesuffix(".") for one in problems])
         warn(
-            f"{agreed(len(problems), 'file')} cannot be read and {'is' if len(problems) == 1 else 'are'} "
+            f"{plural(len(problems), 'file')} cannot be read and {'is' if len(problems) == 1 else 'are'} "
             f"left out, their trials as not run: {which}.",
             DataWarning,
         )

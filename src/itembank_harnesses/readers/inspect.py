@@ -18,7 +18,7 @@ from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, short
 from itembank.readers.rows import ResponseRows
 from itembank.readers.settling import row_problems
 from itembank.responses.error_kinds import NO_ANSWER
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank_harnesses.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank_harnesses.readers.inspect_samples import Sample, choose_scorer, content_hash, score_value
 from itembank_harnesses.readers.logged import LogKind, rows_of_runs, rows_together
@@ -71,7 +71,7 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     empty = [run.path.name for run in runs if not run.samples]
     if empty:
         warn(
-            f"{agreed(len(empty), 'log', 'hold')} no samples and {'is' if len(empty) == 1 else 'are'} left "
+            f"{plural(len(empty), 'log', 'hold')} no samples and {'is' if len(empty) == 1 else 'are'} left "
             f"out: {shown(empty)}.",
             DataWarning,
         )
@@ -147,14 +147,14 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     out = f"or leave the tasks out ({how(exclude_tasks=['NAME'])})."
     if ended:
         refused.append(
-            f"a task must have scored samples, got {agreed(len(ended), 'task')} whose samples ended before: "
+            f"a task must have scored samples, got {plural(len(ended), 'task')} whose samples ended before: "
             f"{shown([*ended])}. "
             f"{first_few([*ended.values()])}. Mend the cause and run them again ('inspect eval-retry LOG'), {out}"
         )
     if len(ended) < len(unscored):
         others = {run.task: run.path.name for run in runs if run.task in unscored and not run.ended}
         refused.append(
-            f"a task must have scored samples, got {agreed(len(others), 'task')} without: {shown([*others])} (in "
+            f"a task must have scored samples, got {plural(len(others), 'task')} without: {shown([*others])} (in "
             f"{first_few([*others.values()])}). Score their logs ('inspect score LOG'), {out}"
         )
     for task in (task for task, found in names.items() if found):

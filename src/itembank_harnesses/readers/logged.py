@@ -18,7 +18,7 @@ from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import NO_ANSWER, error_kind
 from itembank.responses.labels import numbered
 from itembank.responses.prompts import NO_HASH
-from itembank.tables import agreed
+from itembank.tables import plural
 from itembank_harnesses.readers.contents import Prompted, item_contents, item_prompts
 from itembank_harnesses.readers.lm_eval_choice import choose, ways_out
 from itembank_harnesses.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
@@ -89,7 +89,7 @@ def logged_rows(
     if lonely:
         names = [path.name for path in lonely]
         warn(
-            f"{agreed(len(names), 'run', 'have')} no samples and {'is' if len(names) == 1 else 'are'} left "
+            f"{plural(len(names), 'run', 'have')} no samples and {'is' if len(names) == 1 else 'are'} left "
             f"out: {shown(names)}.",
             DataWarning,
         )
@@ -209,7 +209,7 @@ def _without_changed(
     if not kept:
         return list(samples), []
     return kept, [
-        f"task {task!r}: {agreed(n, 'item', 'have')} another content in some runs." for task, n in n_changed.items()
+        f"task {task!r}: {plural(n, 'item', 'have')} another content in some runs." for task, n in n_changed.items()
     ]
 
 
