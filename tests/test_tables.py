@@ -1,6 +1,6 @@
 import pytest
 
-from itembank.tables import Column, agreed, all_of, is_numeric, least_width, table_lines, upright_lines, wrapped
+from itembank.tables import Column, all_of, is_numeric, least_width, plural, table_lines, upright_lines, wrapped
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_long_value_continues_below_itself():
 
 
 def test_numbers_agree_with_their_nouns_and_verbs():
-    assert [agreed(n, "row", "have") for n in (1, 1000)] == ["1 row has", "1000 rows have"]
-    assert [agreed(n, "log", "hold") for n in (1, 2)] == ["1 log holds", "2 logs hold"]
-    assert [all_of(n, "item", "are", form=",") for n in (1, 1000)] == ["the only item is", "all 1,000 items are"]
+    assert [plural(n, "row", "have") for n in (1, 1000)] == ["1 row has", "1,000 rows have"]
+    assert [plural(n, "log", "hold") for n in (1, 2)] == ["1 log holds", "2 logs hold"]
+    assert [all_of(n, "item", "are") for n in (1, 1000)] == ["the only item is", "all 1,000 items are"]
