@@ -61,6 +61,23 @@ def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
     assert matrix.n_trials.tolist() == [[3]]
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([0, 1], name="number"),
+        pd.Index(["o", "p"], name="org"),
+        pd.Index(["r1", "r2"]),
+        pd.MultiIndex.from_tuples([(0, 1), (1, 0)], names=["k", "k"]),
+    ],
+)
+@pytest.mark.parametrize("column", ["model_id", "who"])
+def test_an_index_beside_ids_is_no_response(index, column):
+    """Numbers of two rows were read as an item, without a word; other indexes were refused as one."""
+    table = WIDE.rename_axis(index=column).reset_index().set_axis(index)
+    matrix = responses_from_frame(table, spec=ReadingSpec(columns={} if column == "model_id" else {"model_id": column}))
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
+
+
 def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
     (tmp_path / "items.csv").write_text("item_id,scenario,n_options\nx,math,4\ny,law,5\n")
     models = pd.DataFrame({"model_id": ["b", "a"], "size": [7, 1]})

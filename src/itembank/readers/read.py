@@ -36,6 +36,7 @@ from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import of_pandas
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -287,7 +288,6 @@ def _read_source(
     parts = [seen.renamed(part, spec) for part in parts]
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
-    if source_format != "responses":
         _check_metric(parts, spec)
     return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
 
@@ -351,6 +351,8 @@ def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 NAME = "the table"
+INDEX = "__index_level_0__"
+"""The column of an index without a name, as in Parquet that pandas writes."""
 
 
 def responses_from_frame(
@@ -390,12 +392,13 @@ def responses_from_frame(
             "give that to read_responses."
         )
     frame = to_polars(table)
+    levels = {INDEX, *map(str, getattr(getattr(table, "index", None), "names", ()))}
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
         seen = _Seen()
-        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials()), spec.max_response)
+        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials(), levels), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
         _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
@@ -415,7 +418,7 @@ def to_polars(table: Any) -> pl.DataFrame:
         return table.collect()
     try:
         if type(table).__module__.partition(".")[0] == "pandas":
-            return _of_pandas(_with_index(table))
+            return of_pandas(_with_index(table))
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -436,26 +439,12 @@ def _with_index(table: Any) -> Any:
     """
     if not hasattr(table, "columns"):
         table = table.to_frame("response" if table.name is None else table.name)
-    names = [*table.index.names]
+    names = [*table.index.names]  # of two levels of one name neither can be a column
     ids = {*USUAL_NAMES["model_id"], *USUAL_NAMES["item_id"]}
     if names == [None] and table.index.dtype.kind not in "iufbmM" and ids.isdisjoint(map(plain_name, map(str, table))):
-        return table.rename_axis("__index_level_0__").reset_index()
-    named = [name for name in names if name is not None and name not in table.columns]
+        return table.rename_axis(INDEX).reset_index()
+    named = [one for one in names if one is not None and one not in table.columns and names.count(one) == 1]
     return table.reset_index(level=named) if named else table
-
-
-def _of_pandas(table: Any) -> pl.DataFrame:
-    """Take a pandas table column by column, which needs no pyarrow: numbers and times as arrays, all else as values."""
-    columns = []
-    for place, name in enumerate(table.columns):
-        column = table.iloc[:, place]
-        values = column.to_numpy()
-        if values.dtype.kind in "biufmM":
-            columns.append(pl.Series(str(name), values, nan_to_null=values.dtype.kind == "f"))
-        else:
-            pairs = zip(values.tolist(), column.isna().tolist(), strict=True)
-            columns.append(pl.Series(str(name), [None if is_missing else value for value, is_missing in pairs]))
-    return pl.DataFrame(columns)
 
 
 def known_things(given: Any, key: str) -> tuple[pl.DataFrame, IdKind | None]:
