@@ -13,6 +13,8 @@ from itembank.readers.reading_specs import ReadingSpec
 
 LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
 PANDAS = pd.DataFrame(LONG)
+ARRAYS = np.fromiter([np.array(["r"], dtype=object)], dtype=object)
+"""Of such cells, which Parquet of lists of lists has, polars counts no values: it panics."""
 WIDE = PANDAS.pivot(index="model_id", columns="item_id", values="response")
 
 TABLES = {
@@ -108,6 +110,7 @@ def test_mixed_ids_are_refused():
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame({**LONG, "seconds": "1:03"}), r"seconds must be a number, .* add: drop_columns=\('seconds',\)"),
         (pl.DataFrame(LONG).clear(), "is empty"),
+        (pd.DataFrame({"item_id": ["x", "y"], "a": [1, 0], "b": [ARRAYS, ARRAYS]}), "'b' is the scenario"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
         (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
     ],
