@@ -556,9 +556,8 @@ def _trial_problems(
     too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
     if too_few.any():
         problems.append(
-            f"n_trials must be at least 1 where there is a response, got "
-            f"{plural(int(too_few.sum()), 'cell')} with less: "
-            f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
+            f"n_trials must be at least 1 where there is a response, got {plural(int(too_few.sum()), 'cell')} with "
+            f"less: {describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
             "missing."
         )
     if too_many.any():
