@@ -56,7 +56,7 @@ def _sets() -> Iterator[tuple[str, ResponseMatrix, FloatArray | None]]:
     for scenario, most in (("codegeneration", 400), ("testoutputprediction", 442)):
         own = data.filter(pl.col("scenario") == scenario, pl.col("n_trials") == ATTEMPTS)
         full = own.group_by("item_id").len().sort("len", "item_id", descending=[True, False]).head(most)
-        matrix = ib.responses_from_frame(own.filter(pl.col("item_id").is_in(full["item_id"].to_list())))
+        matrix = ib.read_responses(own.filter(pl.col("item_id").is_in(full["item_id"].to_list())))
         yield scenario, matrix.take(models=np.flatnonzero(~np.isnan(matrix.responses).any(axis=1))), None
     rng = np.random.default_rng(1)
     ability = rng.normal(0.0, 1.5, (60, 1)) + 0.4 * rng.normal(size=(60, 2))

@@ -26,7 +26,7 @@ def swe_bench_verified(folder: Path) -> Results:
     table = pl.read_parquet(folder / "responses.parquet").select(
         "model_id", "item_id", pl.lit("swe-bench-verified").alias("scenario"), "subscenario", "response"
     )
-    return ib.responses_from_frame(table, models=models), []
+    return ib.read_responses(table, models=models), []
 
 
 def mmlu_pro(folder: Path) -> Results:
@@ -44,7 +44,7 @@ def mmlu_pro(folder: Path) -> Results:
     rewritten = pl.any_horizontal(pl.col(name) for name in items.columns if name.startswith("maint_fix"))
     tasks = items.select(item_id=native, task=pl.lit("mmlu_pro"))  # the harness's group, which is searched whole
     changed = items.filter(rewritten | (pl.col("n_text_variants") > 1)).select(native).to_series().to_list()
-    return ib.responses_from_frame(table, models=models, items=tasks), changed
+    return ib.read_responses(table, models=models, items=tasks), changed
 
 
 BANKS: dict[str, tuple[str, Callable[[Path], Results]]] = {

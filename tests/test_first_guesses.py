@@ -91,7 +91,7 @@ WORKS = {
         lambda w, found: found["item_id"].to_list() == [*w.selection.item_ids],
     ),
     "responses.to_polars": (
-        lambda w: ib.responses_from_frame(w.new.to_polars()),
+        lambda w: ib.read_responses(w.new.to_polars()),
         lambda w, found: np.array_equal(found.responses, w.answers) and found.item_ids == w.new.item_ids,
     ),
     "estimates.to_polars": (lambda w: w.estimates.to_polars(), lambda w, found: found.height == 4),

@@ -42,12 +42,15 @@ def __getattr__(name: str) -> Any:
 
 
 _INSTEAD = {
-    **dict.fromkeys(("read", "read_csv", "load_responses", "import_", "import_results"), "ib.read_responses(paths)"),
+    **dict.fromkeys(
+        ("read", "read_csv", "load_responses", "import_", "import_results", "responses_from_frame"),
+        "ib.read_responses(results), of paths or a table",
+    ),
     **dict.fromkeys(("build_bank", "fit", "calibrate_bank", "make_bank"), "ib.calibrate(responses)"),
     **dict.fromkeys(("score", "evaluate", "predict"), "ib.estimate(bank, responses)"),
     **dict.fromkeys(("load", "open"), "ib.load_bank(path)"),
     **dict.fromkeys(("save", "save_bank"), "bank.save(path)"),
-    **dict.fromkeys(("from_pandas", "from_polars", "from_frame"), "ib.responses_from_frame(table)"),
+    **dict.fromkeys(("from_pandas", "from_polars", "from_frame"), "ib.read_responses(table)"),
     "audit": "ib.check(bank)",
     "sample": "ib.select(bank, n)",
     "plot": "result.plot()",

@@ -34,7 +34,6 @@ from .planning.trials import plan_trials as plan_trials
 from .publishing.info import info as info
 from .readers.builtin import load_builtin as load_builtin
 from .readers.read import read_responses as read_responses
-from .readers.read import responses_from_frame as responses_from_frame
 from .readers.reading_specs import ReadingSpec as ReadingSpec
 from .responses.response_files import write_responses as write_responses
 from .responses.responses import ResponseMatrix as ResponseMatrix

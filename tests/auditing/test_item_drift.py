@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from itembank.auditing.check import check_models
 from itembank.auditing.item_drift import (
+    ItemDrift,
     PastResiduals,
     find_drift,
     item_drift,
@@ -134,6 +135,23 @@ def test_clean_models_mark_about_as_many_items_as_chance(many):
     assert len(found.drifted) <= 9
     assert 0.5 <= found.by_chance <= 4.0
     assert f"(about {found.by_chance:.0f} by chance)" in found.verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("n_marked", "by_chance", "expected"),
+    [
+        (0, 0.0, False),
+        (1, 0.0, True),
+        (1, 0.3, False),
+        (2, 0.3, True),
+        (3, 1.0, False),
+        (4, 1.0, True),
+        (30, 20.0, False),
+    ],
+)
+def test_a_marked_item_is_beyond_chance_only_if_so_many_are_rare(n_marked, by_chance, expected):
+    table = pl.DataFrame({"item_id": [f"q{k}" for k in range(n_marked)], "verdict": ["easier"] * n_marked})
+    assert ItemDrift("bank", 10, "", table, by_chance, is_limited=False).is_beyond_chance is expected
 
 
 def test_better_or_worse_models_move_no_item():

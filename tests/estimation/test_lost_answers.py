@@ -62,6 +62,17 @@ def test_the_policies_are_what_answers_filled_in_by_hand_give(bank, method):
     np.testing.assert_allclose(bounds.high[1], high.max(axis=0), atol=1e-12)
 
 
+def test_what_is_left_of_a_draw_gives_no_more_than_if_lost_answers_were_right(bank):
+    everyone = new_models(bank, n_models=1)
+    right = ResponseMatrix.create(np.ones((1, bank.n_items)), models=everyone.models, items=everyone.items)
+    for seed in range(8):
+        selection = select(bank, 20, method="drawn", rng=seed)
+        lost = losing(right, 0, bank.responses.item_indices(selection.item_ids[::4]))
+        found = estimate(bank, lost, selection=selection)
+        assert np.all((found.lost.if_wrong <= found.value) & (found.value <= found.lost.if_right))
+        assert np.all((found.low <= found.value) & (found.value <= found.high))
+
+
 def test_the_policy_of_the_responses_holds_and_answers_lost_outside_the_selection_are_not_counted(bank):
     responses = losing(new_models(bank), 0, [3, 8]).with_errors("wrong")
     assert estimate(bank, responses).lost.errors == "wrong"

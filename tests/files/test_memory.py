@@ -5,7 +5,7 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.files import memory
 from itembank.files.memory import GIBIBYTE, allowing, check_matrix_fits, most_memory, most_text
-from itembank.readers.read import responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -19,13 +19,13 @@ def test_sixty_thousand_time_stamps_are_refused_before_anything_is_made():
     n_rows = 60_000
     table = pl.DataFrame({"model_id": range(n_rows), "item_id": range(n_rows), "response": np.ones(n_rows)})
     with pytest.raises(DataError) as caught:
-        responses_from_frame(table)
+        read_responses(table)
     assert str(caught.value).startswith(
         "the table: 60,000 models x 60,000 items with 60,000 responses: density 0.0017 %; this asks for 26.8 GiB of "
         "memory, of which 12 may be taken. Do the ids hold a time stamp or a row number?"
     )
     with pytest.raises(DataError, match=r"of which 1\.86 may be taken"):
-        responses_from_frame(table, spec=ReadingSpec(max_memory=2e9))
+        read_responses(table, spec=ReadingSpec(max_memory=2e9))
 
 
 @pytest.mark.parametrize(

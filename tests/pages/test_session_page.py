@@ -4,6 +4,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from itembank.errors import RunError
+from itembank.harnesses import drive
 from itembank.irt.bernoulli import probability
 from itembank.pages.session_page import session_page
 from itembank.sessions.limits import Budget, Decision, Stopping
@@ -97,6 +99,14 @@ def test_a_pending_item_and_an_end_without_the_precision_asked_for_are_said(bank
     spec = SessionSpec(budget=Budget(n_items=2), stopping=Stopping(half_width=0.01), interval="model-based")
     page = session_page(answered(bank, 2, spec=spec), bank)
     assert "the goal of ±0.01 (1 points) was not reached" in answers(page)[1].interval
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_failure_counts_once_though_the_item_is_told_again_at_the_end_of_a_run(bank, retries):
+    session = answered(bank, 2)
+    with pytest.raises(RunError):
+        drive(session, {}.__getitem__, 1, retries=retries, max_failures=4)
+    assert "4 attempts failed." in answers(session_page(session, bank))[-1].words
 
 
 def test_a_threshold_that_decides_is_drawn(bank):

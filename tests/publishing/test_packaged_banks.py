@@ -74,7 +74,7 @@ def test_each_gives_intervals_from_its_items(name):
         chosen = ib.select(bank, size)
         right = np.arange(size) % 2
         table = pl.DataFrame({"model_id": "new", "item_id": chosen.item_ids, "response": right})
-        found = ib.estimate(bank, ib.responses_from_frame(table.with_columns(scenario=pl.lit(chosen.scenarios[0]))))
+        found = ib.estimate(bank, ib.read_responses(table.with_columns(scenario=pl.lit(chosen.scenarios[0]))))
         # some of MMLU-Pro's questions were rewritten and are not run: no draw speaks for them
         kinds = {"swebench-verified": ("design-based", "design"), "mmlu-pro": ("stacked", "calibrated")}
         assert (found.method, found.interval_kind) == kinds[name]
@@ -130,7 +130,7 @@ def responses_to(items, *, models=("new",)):
     rows = [
         (model, item, value) for model, values in answers.items() for item, value in zip(items, values, strict=True)
     ]
-    return ib.responses_from_frame(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
+    return ib.read_responses(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
 
 
 def test_answers_to_all_items_are_used_and_to_others_with_the_item_models_interval():
@@ -159,9 +159,9 @@ def test_models_that_ran_different_sets_are_not_estimated_together():
     few, many = (pl.DataFrame({"item_id": ib.select(bank, n).item_ids, "response": 1.0}) for n in (30, 100))
     table = pl.concat([few.with_columns(model_id=pl.lit("a")), many.with_columns(model_id=pl.lit("b"))])
     with pytest.raises(ib.errors.DataError, match="'100 items', '30 items'"):
-        ib.estimate(bank, ib.responses_from_frame(table))
+        ib.estimate(bank, ib.read_responses(table))
     with pytest.warns(ib.errors.ModelWarning, match=r"30 .* have no response by 1 of 2 models"):
-        found = ib.estimate(bank, ib.responses_from_frame(table), selection=ib.select(bank, 30))
+        found = ib.estimate(bank, ib.read_responses(table), selection=ib.select(bank, 30))
     assert found.n_items[0, -1] == 30
 
 

@@ -141,6 +141,7 @@ def test_a_model_that_left_some_items_unanswered_keeps_a_calibrated_interval(pub
     whole_width = ib.estimate(published, asked).scores
     assert found.interval_kind == "calibrated"
     assert np.all((found.scores.high - found.scores.low)[:, -1] > 0.8 * (whole_width.high - whole_width.low)[:, -1])
+    assert any("errors of estimates from all chosen items" in one.text for one in found.notes)
 
 
 def test_nothing_of_a_model_is_left_in_the_files(whole, published, tmp_path):

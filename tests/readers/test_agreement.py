@@ -5,7 +5,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses, spec_like
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
@@ -84,7 +84,7 @@ def test_powers_of_trials_count_lost_ones_as_the_bank_did(tmp_path):
         own = read_responses(tmp_path / "r.csv", spec=ReadingSpec(metric=("pass^4",), errors=errors))
         items = own.items.with_columns(pl.lit(errors if errors == "wrong" else None, pl.String).alias("lost_as"))
         of_file = read_new_responses([tmp_path / "r.csv"], items)
-        in_memory = responses_from_frame(frame, spec=spec_like(items, ReadingSpec()))
+        in_memory = read_responses(frame, spec=spec_like(items, ReadingSpec()))
         assert own.responses.tolist() == of_file.responses.tolist() == in_memory.responses.tolist()
         assert own.responses[0].tolist() == pytest.approx(expected)
 
@@ -102,7 +102,7 @@ def test_marks_out_of_another_number_are_other_responses(tmp_path):
     """Marks up to 2 are not shares of the 10 that the bank's marks end at, though both lie in [0, 1] then."""
     (tmp_path / "r.csv").write_text("model_id,item_id,response\nm,x,2\nm,y,1\n")
     by_two, by_ten = (read_responses(tmp_path / "r.csv", spec=ReadingSpec(max_response=most)) for most in (2.0, 10.0))
-    in_memory = responses_from_frame(pl.read_csv(tmp_path / "r.csv"), spec=ReadingSpec(max_response=10.0))
+    in_memory = read_responses(pl.read_csv(tmp_path / "r.csv"), spec=ReadingSpec(max_response=10.0))
     check_same_prompts(in_memory.items, by_ten.items)
     with pytest.raises(
         DataError, match=r"scales differ for 2 of 2 items: the bank's runs had .* 10, these have .* 2\."

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.read import read_responses, responses_from_frame, to_polars
+from itembank.readers.read import read_responses, to_polars
 from itembank.readers.reading_specs import ReadingSpec
 
 LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
@@ -35,7 +35,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", list(TABLES))
 def test_tables_of_every_library_are_the_same_matrix(name):
-    matrix = responses_from_frame(TABLES[name])
+    matrix = read_responses(TABLES[name])
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.5, np.nan]])
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
 
@@ -51,7 +51,7 @@ def test_tables_of_every_library_are_the_same_matrix(name):
 def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
     """Only an index with our own names was: another was lost, so that attempts which it numbered counted once."""
     with pytest.warns(DataWarning, match="as model_id"):
-        matrix = responses_from_frame(table)
+        matrix = read_responses(table)
     table.to_csv(tmp_path / "t.csv")
     with pytest.warns(DataWarning, match="as model_id"):
         np.testing.assert_array_equal(matrix.responses, read_responses(tmp_path / "t.csv").responses)
@@ -59,7 +59,7 @@ def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
         {"model_id": "a", "item_id": "x", "response": [1, 1, 0]}, pd.Index([1, 2, 3], name="attempt")
     )
     with pytest.warns(DataWarning, match="'attempt' numbers repeated attempts"):
-        matrix = responses_from_frame(attempts, spec=ReadingSpec(repeats="count"))
+        matrix = read_responses(attempts, spec=ReadingSpec(repeats="count"))
     assert matrix.n_trials.tolist() == [[3]]
 
 
@@ -83,7 +83,7 @@ def test_an_index_beside_ids_is_no_response(index, column):
 def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
     (tmp_path / "items.csv").write_text("item_id,scenario,n_options\nx,math,4\ny,law,5\n")
     models = pd.DataFrame({"model_id": ["b", "a"], "size": [7, 1]})
-    matrix = responses_from_frame(PANDAS, models=models, items=tmp_path / "items.csv")
+    matrix = read_responses(PANDAS, models=models, items=tmp_path / "items.csv")
     assert matrix.models.rows() == [("a", 1), ("b", 7)]
     assert matrix.items.rows() == [("x", "math", None, 4), ("y", "law", None, 5)]
 
@@ -91,9 +91,9 @@ def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
 def test_mixed_ids_are_refused():
     mixed = PANDAS.assign(model_id=pd.Series(["a", 1, "b"], dtype=object))
     with pytest.raises(DataError, match="several types"):
-        responses_from_frame(mixed)
+        read_responses(mixed)
     with pytest.raises(DataError, match="item_id must have one type, got whole numbers in the table and text in the"):
-        responses_from_frame(
+        read_responses(
             pl.DataFrame({"model_id": ["a"], "item_id": [1], "response": [1]}),
             items=pl.DataFrame({"item_id": ["1"], "scenario": ["math"]}),
         )
@@ -117,7 +117,7 @@ def test_mixed_ids_are_refused():
 )
 def test_bad_tables(table, message):
     with pytest.raises(DataError, match=message):
-        responses_from_frame(table)
+        read_responses(table)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -128,17 +128,17 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
         table = table.pivot(index=["item_id", "scenario"], columns="model_id", values="response").reset_index()
     table.to_csv(tmp_path / "t.csv", index=False)
     for choice in ({"tasks": ("m",)}, {"exclude_tasks": ("c",)}):
-        ways = [responses_from_frame(table, spec=ReadingSpec(**choice))]
+        ways = [read_responses(table, spec=ReadingSpec(**choice))]
         ways.append(read_responses(tmp_path / "t.csv", spec=ReadingSpec(**choice)))
         assert [(one.model_ids, one.item_ids, one.responses.tolist()) for one in ways] == [
             (["a", "b"], ["x"], [[1.0], [0.5]])
         ] * 2
     for refused in ({"metric": ("acc",)}, {"task_names": {"m": "n"}}, {"tasks": ("z",)}):
-        for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+        for way, of in ((read_responses, table), (read_responses, tmp_path / "t.csv")):
             with pytest.raises(DataError, match=r"must be named by|must be in the logs.* none|no task matches"):
                 way(of, spec=ReadingSpec(**refused))
     with pytest.raises(ParameterError, match="jq reads files"):
-        responses_from_frame(table, spec=ReadingSpec(jq="."))
+        read_responses(table, spec=ReadingSpec(jq="."))
 
 
 @pytest.mark.parametrize(
@@ -152,16 +152,16 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
 def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
     table = PANDAS.assign(**beside)
     table.to_csv(tmp_path / "t.csv", index=False)
-    for way, of in ((responses_from_frame, table), (read_responses, tmp_path / "t.csv")):
+    for way, of in ((read_responses, table), (read_responses, tmp_path / "t.csv")):
         with pytest.raises(DataError, match=says) if "max_score" in beside else pytest.warns(DataWarning, match=says):
             way(of)
 
 
 def test_what_is_no_table_is_a_parameter_error():
     with pytest.raises(ParameterError, match="got list"):
-        responses_from_frame([1, 2])
+        read_responses([1, 2])
     with pytest.raises(ParameterError, match="format of a table in memory"):
-        responses_from_frame(PANDAS, spec=ReadingSpec(format="lm-eval"))
+        read_responses(PANDAS, spec=ReadingSpec(format="lm-eval"))
 
 
 KINDS = pd.DataFrame(
@@ -192,14 +192,14 @@ def test_pandas_tables_of_text_are_read_where_there_is_no_pyarrow():
     code = (
         "import sys; sys.modules['pyarrow'] = None; import pandas as pd, itembank as ib;"
         "t = pd.DataFrame({'model_id': ['a', 'b'], 'item_id': ['x', 'x'], 'response': [1, 0]});"
-        "sys.exit(ib.responses_from_frame(t).model_ids != ['a', 'b'])"
+        "sys.exit(ib.read_responses(t).model_ids != ['a', 'b'])"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_no_table_library_but_polars_is_imported():
     code = (
-        "import sys, polars as pl; from itembank.readers.read import responses_from_frame as r;"
+        "import sys, polars as pl; from itembank.readers.read import read_responses as r;"
         "r(pl.DataFrame({'model_id': ['a'], 'item_id': ['x'], 'response': [1]}));"
         "sys.exit(any(name in sys.modules for name in ('pandas', 'pyarrow')))"
     )

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.test_table import read, refused
 
@@ -13,19 +13,19 @@ def frame(**columns):
 
 
 def test_counts_make_the_response():
-    matrix = responses_from_frame(frame(n_correct=[1, 0, 3], n_trials=[4, 2, 3]))
+    matrix = read_responses(frame(n_correct=[1, 0, 3], n_trials=[4, 2, 3]))
     np.testing.assert_array_equal(matrix.responses, [[0.25, 0], [1, np.nan]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 2], [3, 0]])
 
 
 def test_counts_refine_a_rounded_response():
-    matrix = responses_from_frame(frame(response=[0.33, 1.0, 0.67], n_correct=[1, 1, 2], n_trials=[3, 1, 3]))
+    matrix = read_responses(frame(response=[0.33, 1.0, 0.67], n_correct=[1, 1, 2], n_trials=[3, 1, 3]))
     np.testing.assert_array_equal(matrix.responses[:, 0], [1 / 3, 2 / 3])
 
 
 def test_counts_say_nothing_of_another_response_column():
     table = frame(response=[1.0, 1.0, 1.0], strict=[0.0, 1.0, 0.0], n_correct=[1, 1, 1], n_trials=[1, 1, 1])
-    matrix = responses_from_frame(table, spec=ReadingSpec(response_column="strict"))
+    matrix = read_responses(table, spec=ReadingSpec(response_column="strict"))
     np.testing.assert_array_equal(matrix.responses, [[0, 1], [0, np.nan]])
 
 
@@ -34,12 +34,12 @@ def test_unknown_trials_count_as_one_and_a_missing_response_has_none():
         pytest.warns(DataWarning, match="count as one trial each"),
         pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"),
     ):
-        matrix = responses_from_frame(frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]))
+        matrix = read_responses(frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]))
     np.testing.assert_array_equal(matrix.n_trials, [[1, 5]])
 
 
 def test_columns_of_nothing_are_as_if_absent():
-    matrix = responses_from_frame(
+    matrix = read_responses(
         frame(response=[1, 0, 1], n_trials=[None] * 3, cost_usd=[None] * 3, seed=[None] * 3, scenario=[""] * 3)
     )
     assert matrix.n_trials is None
@@ -54,26 +54,26 @@ def test_dollars_of_another_name_are_not_left_out_in_silence(tmp_path, kind):
     if kind != "frame":
         {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[kind](path)
     with pytest.warns(DataWarning) as found:
-        matrix = responses_from_frame(table) if kind == "frame" else read_responses(path)
+        matrix = read_responses(table) if kind == "frame" else read_responses(path)
     (one,) = found
     assert str(one.message).endswith("no dollars are read. If they are in 'Cost', add: columns={'cost_usd': 'Cost'}")
     assert matrix.costs == {}
     spec = ReadingSpec(columns={"cost_usd": "Cost"})
-    told = responses_from_frame(table, spec=spec) if kind == "frame" else read_responses(path, spec=spec)
+    told = read_responses(table, spec=spec) if kind == "frame" else read_responses(path, spec=spec)
     np.testing.assert_array_equal(told.costs["cost_usd"], [[0.5, 0.25], [2.0, np.nan]])
 
 
 def test_scenario_and_subscenario_are_the_items_and_gaps_are_filled_from_other_rows():
     table = frame(response=[1, 0, 1], scenario=[None, "law", "math"], subscenario=["", "", "sums"])
-    matrix = responses_from_frame(table)
+    matrix = read_responses(table)
     assert matrix.items.rows() == [("x", "math", "sums"), ("y", "law", None)]
 
 
 def test_items_without_a_scenario_among_others_go_into_one_of_their_own():
     table = frame(response=[1, 0, 1], scenario=["math", None, "math"])
     with pytest.warns(DataWarning, match="1 of 2 items have no scenario and are put into 'all': 'y'"):
-        assert responses_from_frame(table).items["scenario"].to_list() == ["math", "all"]
-    assert responses_from_frame(table, spec=ReadingSpec(scenario="law")).items["scenario"].to_list() == ["math", "law"]
+        assert read_responses(table).items["scenario"].to_list() == ["math", "all"]
+    assert read_responses(table, spec=ReadingSpec(scenario="law")).items["scenario"].to_list() == ["math", "law"]
 
 
 def test_a_scenario_put_before_the_id_tells_items_apart():
@@ -86,29 +86,29 @@ def test_a_scenario_put_before_the_id_tells_items_apart():
         }
     )
     with pytest.raises(DataError, match="'1' in 'math' and 'law'"):
-        responses_from_frame(table)
-    matrix = responses_from_frame(table, spec=ReadingSpec(prefix_scenario=True))
+        read_responses(table)
+    matrix = read_responses(table, spec=ReadingSpec(prefix_scenario=True))
     assert matrix.item_ids == ["math/1", "law/1", "math/2"]
     assert matrix.items["scenario"].to_list() == ["math", "law", "math"]
     np.testing.assert_array_equal(matrix.responses, [[1, 0, np.nan], [1, np.nan, 0]])
 
 
 def test_a_scenario_from_the_spec_is_put_before_ids_too():
-    matrix = responses_from_frame(frame(response=[1, 0, 1]), spec=ReadingSpec(prefix_scenario=True, scenario="math"))
+    matrix = read_responses(frame(response=[1, 0, 1]), spec=ReadingSpec(prefix_scenario=True, scenario="math"))
     assert matrix.item_ids == ["math/x", "math/y"]
     with pytest.raises(DataError, match="needs a column scenario"):
-        responses_from_frame(frame(response=[1, 0, 1]), spec=ReadingSpec(prefix_scenario=True))
+        read_responses(frame(response=[1, 0, 1]), spec=ReadingSpec(prefix_scenario=True))
 
 
 def test_the_one_model_of_a_table_may_be_named():
     nameless = frame(response=[1, 0, 1]).drop("model_id")[:2]
-    assert responses_from_frame(nameless, spec=ReadingSpec(model_id="new")).model_ids == ["new"]
-    renamed = responses_from_frame(frame(response=[1, 0, 1])[:2], spec=ReadingSpec(model_id="new"))
+    assert read_responses(nameless, spec=ReadingSpec(model_id="new")).model_ids == ["new"]
+    renamed = read_responses(frame(response=[1, 0, 1])[:2], spec=ReadingSpec(model_id="new"))
     assert renamed.model_ids == ["new"]
 
 
 def test_numbers_are_divided_by_their_maximum():
-    matrix = responses_from_frame(frame(response=[100.0, 0.0, 12.5]), spec=ReadingSpec(max_response=100))
+    matrix = read_responses(frame(response=[100.0, 0.0, 12.5]), spec=ReadingSpec(max_response=100))
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.125, np.nan]])
 
 
@@ -121,7 +121,7 @@ def test_responses_of_any_type_of_number(dtype):
         if dtype in (pl.String, pl.Categorical)
         else pl.Series("response", [1, 0, 1])
     )
-    matrix = responses_from_frame(frame(response=column.cast(dtype)))
+    matrix = read_responses(frame(response=column.cast(dtype)))
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, np.nan]])
 
 
@@ -136,27 +136,27 @@ def table(**columns):
 
 @pytest.mark.parametrize("column", ["seed", "epoch"])
 def test_attempts_are_counted(column):
-    matrix = responses_from_frame(table(response=[1, 0, 1, 1], **{column: [1, 2, 3, 4]}), spec=COUNT)
+    matrix = read_responses(table(response=[1, 0, 1, 1], **{column: [1, 2, 3, 4]}), spec=COUNT)
     np.testing.assert_array_equal(matrix.responses, [[0.75]])
     np.testing.assert_array_equal(matrix.n_trials, [[4]])
 
 
 def test_attempts_without_seeds_are_counted_too():
-    matrix = responses_from_frame(table(response=[1, 1, 1, 0]), spec=COUNT)
+    matrix = read_responses(table(response=[1, 1, 1, 0]), spec=COUNT)
     np.testing.assert_array_equal(matrix.responses, [[0.75]])
     np.testing.assert_array_equal(matrix.n_trials, [[4]])
 
 
 def test_counts_of_counts_add_up():
     frame = table(n_correct=[3, 0, 1], n_trials=[10, 5, 1], seed=[1, 2, 3])
-    matrix = responses_from_frame(frame, spec=COUNT)
+    matrix = read_responses(frame, spec=COUNT)
     np.testing.assert_array_equal(matrix.n_trials, [[16]])
     np.testing.assert_array_equal(matrix.responses * 16, [[4]])
 
 
 def test_single_attempts_are_one_trial_and_missing_ones_none():
     frame = table(item_id=["x", "y"], model_id=["a", "b"], response=[1.0, 0.0])
-    matrix = responses_from_frame(frame, spec=COUNT)
+    matrix = read_responses(frame, spec=COUNT)
     np.testing.assert_array_equal(matrix.n_trials, [[1, 0], [0, 1]])
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 0]])
 
@@ -164,30 +164,30 @@ def test_single_attempts_are_one_trial_and_missing_ones_none():
 def test_epochs_are_never_averaged_unasked_or_taken_for_copies():
     frame = table(response=[1, 1], epoch=[1, 2], seed=[42, 42])
     with pytest.raises(DataError, match=r"repeated attempts \(several seeds\).*to count them add: repeats='count'"):
-        responses_from_frame(frame)
-    np.testing.assert_array_equal(responses_from_frame(frame, spec=COUNT).n_trials, [[2]])
+        read_responses(frame)
+    np.testing.assert_array_equal(read_responses(frame, spec=COUNT).n_trials, [[2]])
 
 
 def test_copies_of_one_attempt_count_once_and_contradictions_are_refused():
     with pytest.warns(DataWarning, match=r"1 row repeats .* and seed .* give each a seed of its own\.$"):
-        matrix = responses_from_frame(table(response=[1, 1, 0], seed=[7, 7, 8]), spec=COUNT)
+        matrix = read_responses(table(response=[1, 1, 0], seed=[7, 7, 8]), spec=COUNT)
     np.testing.assert_array_equal(matrix.n_trials, [[2]])
     with pytest.raises(DataError, match="They even have the same seed"):
-        responses_from_frame(table(response=[1, 0], seed=[7, 7]), spec=COUNT)
+        read_responses(table(response=[1, 0], seed=[7, 7]), spec=COUNT)
 
 
 def test_scores_between_right_and_wrong_are_no_counts():
     with pytest.raises(DataError, match=r"must be right or wrong .* got 2 .*'a' item 'x' = 0\.5, 'a' item 'x' = 0\.3"):
-        responses_from_frame(table(response=[1, 0.5, 0.3], seed=[1, 2, 3]), spec=COUNT)
+        read_responses(table(response=[1, 0.5, 0.3], seed=[1, 2, 3]), spec=COUNT)
 
 
 def test_a_rate_with_its_trials_is_a_count_when_it_nearly_is():
     frame = table(item_id=["x", "y"], response=[0.33, 0.6667], n_trials=[3, 3])
-    matrix = responses_from_frame(frame, spec=COUNT)
+    matrix = read_responses(frame, spec=COUNT)
     np.testing.assert_array_equal(np.rint(matrix.responses * 3), [[1, 2]])
     np.testing.assert_allclose(matrix.responses * 3, [[1, 2]], atol=1e-15)
     with pytest.raises(DataError, match="no counts"):
-        responses_from_frame(table(response=[0.4], n_trials=[3]), spec=COUNT)
+        read_responses(table(response=[0.4], n_trials=[3]), spec=COUNT)
 
 
 def test_every_impossible_count_of_a_table_is_told_at_once():
@@ -200,7 +200,7 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
         }
     )
     with pytest.raises(DataError) as error:
-        responses_from_frame(frame)
+        read_responses(frame)
     text = str(error.value)
     assert "n_correct must come with n_trials, got 1 row with something else: 'd' item 'x' (3 of unknown)" in text
     assert (
@@ -213,19 +213,19 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
 def test_zero_trials_without_a_response_are_missing_and_told():
     frame = table(model_id=["a", "a", "b"], item_id=["x", "y", "y"], n_correct=[2, 0, 1], n_trials=[4, 0, 1])
     with pytest.warns(DataWarning, match="1 row has zero trials and counts as missing: 'a' item 'y'"):
-        matrix = responses_from_frame(frame)
+        matrix = read_responses(frame)
     np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan], [np.nan, 1.0]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [0, 1]])
 
 
 def test_zero_trials_with_a_response_are_refused():
     with pytest.raises(DataError, match=r"at least 1 where there is a response, got 1 row .*'a' item 'x' \(0\)"):
-        responses_from_frame(table(response=[0.5], n_trials=[0]))
+        read_responses(table(response=[0.5], n_trials=[0]))
 
 
 def test_millions_of_trials_stay_exact():
     frame = table(n_correct=[1234567, 1], n_trials=[3720320, 3720319], seed=[1, 2])
-    matrix = responses_from_frame(frame, spec=COUNT)
+    matrix = read_responses(frame, spec=COUNT)
     assert matrix.n_trials.tolist() == [[7440639]]
     assert np.rint(matrix.responses * matrix.n_trials).tolist() == [[1234568.0]]
     np.testing.assert_allclose(matrix.responses * matrix.n_trials, [[1234568.0]], rtol=1e-15)
@@ -234,7 +234,7 @@ def test_millions_of_trials_stay_exact():
 def test_a_share_of_unknown_trials_among_known_ones_is_told():
     frame = table(item_id=["x", "y", "z"], response=[0.25, 0.4, 1.0], n_trials=[4, None, None])
     with pytest.warns(DataWarning, match="1 responses between 0 and 1 have no n_trials.*'a' item 'y'"):
-        matrix = responses_from_frame(frame)
+        matrix = read_responses(frame)
     np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 1]])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import KINDS, error_kind, is_error_word
 from itembank.responses.lost_answers import LostAnswers
@@ -67,7 +67,7 @@ def test_kinds_of_errors(text, kind):
 )
 def test_words_of_errors_in_place_of_a_response(word):
     assert is_error_word(word)
-    matrix = responses_from_frame(frame(response=["pass", "fail", word]))
+    matrix = read_responses(frame(response=["pass", "fail", word]))
     np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
     assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
@@ -81,7 +81,7 @@ def test_a_row_without_a_response_was_asked_and_a_row_that_is_not_there_was_not(
     table = pl.DataFrame(
         {"model_id": ["a", "a", "b", "b"], "item_id": list("xyxy"), "response": [1, None, 0, 1]}
     ).vstack(pl.DataFrame({"model_id": ["a"], "item_id": ["z"], "response": [1]}))
-    matrix = responses_from_frame(table)
+    matrix = read_responses(table)
     assert matrix.lost.n.tolist() == [[0, 1, 0], [0, 0, 0]]
     assert kinds(matrix)[0][1] == "no answer"
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 1], [0, 1, NAN]])
@@ -102,13 +102,13 @@ def test_a_column_of_errors(values, tmp_path):
 
 def test_flags_are_errors_and_other_numbers_are_not():
     np.testing.assert_array_equal(
-        responses_from_frame(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]]
+        read_responses(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]]
     )
     with pytest.warns(DataWarning, match="error must hold texts of errors, or true and false, got numbers"):
-        matrix = responses_from_frame(frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
+        matrix = read_responses(frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
     assert matrix.lost is None
     with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
-        responses_from_frame(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
+        read_responses(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
 
 
 def test_a_column_of_errors_with_a_capital(tmp_path):
@@ -147,16 +147,16 @@ def test_errors_of_answers_are_no_errors_of_runs(tmp_path):
 def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
     table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
     with pytest.warns(DataWarning, match="1 row has an error and a response above 0"):
-        matrix = responses_from_frame(table)
+        matrix = read_responses(table)
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
-    again = responses_from_frame(table, spec=ReadingSpec(columns={"error": ""}))
+    again = read_responses(table, spec=ReadingSpec(columns={"error": ""}))
     np.testing.assert_array_equal(again.responses, [[1, 1, 0]])
 
 
 def test_attempts_that_were_lost_beside_others():
     columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 3 + ["y"], "response": [1, 0, None, 1], "seed": [1, 2, 3, 1]}
     table = pl.DataFrame({**columns, "error": [None, None, "timeout", None]})
-    matrix = responses_from_frame(table, spec=ReadingSpec(repeats="count"))
+    matrix = read_responses(table, spec=ReadingSpec(repeats="count"))
     assert matrix.n_trials.tolist() == [[2, 1]]
     assert matrix.lost.n.tolist() == [[1, 0]]
     wrong = matrix.with_errors("wrong")
@@ -169,9 +169,7 @@ def test_attempts_lost_to_several_kinds_of_errors_count_as_none_of_these():
     columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 2 + ["y"] * 2, "seed": [1, 2, 1, 2]}
     table = pl.DataFrame({**columns, "error": ["timeout", "judge", "timeout", "timeout"]})
     table = pl.concat([table, table.head(1).with_columns(item_id=pl.lit("z"), error=None)])
-    matrix = responses_from_frame(
-        table.with_columns(response=pl.Series([None] * 4 + [1])), spec=ReadingSpec(repeats="count")
-    )
+    matrix = read_responses(table.with_columns(response=pl.Series([None] * 4 + [1])), spec=ReadingSpec(repeats="count"))
     assert (matrix.lost.n.tolist(), kinds(matrix)) == ([[2, 2, 0]], [["error", "time-out", "answer"]])
 
 
@@ -179,13 +177,13 @@ def test_an_attempt_that_was_repeated_until_it_answered_was_not_lost():
     table = pl.DataFrame(
         {"model_id": ["a"] * 3, "item_id": list("xxy"), "response": [None, 1, 0], "error": ["429", None, None]}
     )
-    assert responses_from_frame(table).lost is None
+    assert read_responses(table).lost is None
 
 
 @pytest.mark.parametrize("policy", ["missing", "wrong", "bounds"])
 def test_response_files_keep_them_and_the_policy(policy, tmp_path):
     table = frame(response=[1, 0, None, None], error=[None, None, "timeout", "judge"])
-    matrix = responses_from_frame(table, spec=ReadingSpec(errors=policy))
+    matrix = read_responses(table, spec=ReadingSpec(errors=policy))
     write_responses(matrix, tmp_path / "r.parquet")
     again = read_responses(tmp_path / "r.parquet")
     np.testing.assert_array_equal(again.responses, matrix.responses)
@@ -202,7 +200,7 @@ def test_response_files_keep_them_and_the_policy(policy, tmp_path):
 def test_files_of_two_policies_are_not_joined_unasked(tmp_path):
     for name, policy in (("a", "wrong"), ("b", "missing")):
         table = frame(response=[1, None]).with_columns(model_id=pl.lit(name))
-        write_responses(responses_from_frame(table, spec=ReadingSpec(errors=policy)), tmp_path / f"{name}.parquet")
+        write_responses(read_responses(table, spec=ReadingSpec(errors=policy)), tmp_path / f"{name}.parquet")
     paths = sorted(tmp_path.iterdir())
     with pytest.raises(DataError, match=r"must count as the same in all sources, got wrong in .* but missing in"):
         read_responses(paths)

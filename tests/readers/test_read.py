@@ -239,7 +239,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
 def test_a_folder_without_logs_and_no_file_at_all(tmp_path):
     with pytest.raises(DataError, match="there must be files of results, got none"):
         read_responses(tmp_path)
-    with pytest.raises(DataError, match="at least one file"):
+    with pytest.raises(ParameterError, match="paths of results.*got list"):
         read_responses([])
     with pytest.raises(DataError, match="is a folder"):
         read_responses(tmp_path, spec=ReadingSpec(format="long"))
@@ -350,10 +350,9 @@ def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, k
     assert ((values >= 0) & (values <= 1)).all()
 
 
-@pytest.mark.parametrize(
-    "convert", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, lambda table: [table]]
-)
-def test_a_table_in_memory_is_sent_to_the_function_that_reads_it(convert):
+@pytest.mark.parametrize("convert", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame.lazy])
+def test_a_table_in_memory_is_read_as_files_are(convert):
     table = convert(pl.DataFrame({"model_id": ["a"], "item_id": ["b"], "response": [1]}))
-    with pytest.raises(DataError, match=r"got (DataFrame|Table).*read by responses_from_frame"):
-        read_responses(table)
+    assert read_responses(table).responses.tolist() == [[1.0]]
+    with pytest.raises(ParameterError, match=r"got (Lazy|Data)?(Frame|Table) in a list. Join the tables"):
+        read_responses([table])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -18,7 +18,7 @@ def table(*rows, columns=("model_id", "item_id", "response")):
 def test_the_mean_of_attempts_counts_them():
     frame = table(("a", "x", 1), ("a", "x", 0), ("a", "x", 1), ("a", "y", 1), ("b", "x", 0), ("b", "y", None))
     with pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 1 of 'b'"):
-        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+        matrix = read_responses(frame, spec=ReadingSpec(repeats="mean"))
     np.testing.assert_allclose(matrix.responses, [[2 / 3, 1], [0, np.nan]])
     np.testing.assert_array_equal(matrix.n_trials, [[3, 1], [1, 0]])
 
@@ -26,7 +26,7 @@ def test_the_mean_of_attempts_counts_them():
 def test_the_mean_weighs_by_trials_and_costs_are_of_one_attempt():
     columns = ("model_id", "item_id", "response", "n_trials", "seed", "seconds", "cost_usd")
     frame = table(("a", "x", 1.0, 3, 0, 2.0, None), ("a", "x", 0.0, 1, 1, 4.0, 1.5), columns=columns)
-    matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+    matrix = read_responses(frame, spec=ReadingSpec(repeats="mean"))
     np.testing.assert_allclose(matrix.responses, [[0.75]])
     np.testing.assert_array_equal(matrix.n_trials, [[4]])
     assert {unit: cost[0, 0] for unit, cost in matrix.costs.items()} == {"seconds": 3.0, "cost_usd": 1.5}
@@ -34,7 +34,7 @@ def test_the_mean_weighs_by_trials_and_costs_are_of_one_attempt():
 
 def test_the_last_attempt_may_be_taken():
     frame = table(("a", "x", 1), ("a", "y", 1), ("a", "x", 0.25), ("b", "x", 0), ("a", "x", None))
-    matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="last"))
+    matrix = read_responses(frame, spec=ReadingSpec(repeats="last"))
     assert matrix.lost is None  # the pair has an answer
     np.testing.assert_array_equal(matrix.responses, [[0.25, 1], [0, np.nan]])
 
@@ -59,7 +59,7 @@ def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*numbers repeated attempts", DataWarning)
         for matrix in (
-            responses_from_frame(frame, spec=ReadingSpec(repeats="last")),
+            read_responses(frame, spec=ReadingSpec(repeats="last")),
             read_responses(tmp_path / "r.csv", spec=ReadingSpec(repeats="last")),
         ):
             np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
@@ -69,14 +69,14 @@ def test_copies_with_one_seed_count_once_before_the_mean():
     columns = ("model_id", "item_id", "response", "seed")
     frame = table(("a", "x", 1, 7), ("a", "x", 1, 7), ("a", "x", 0, 8), columns=columns)
     with pytest.warns(DataWarning, match="1 row repeats"):
-        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+        matrix = read_responses(frame, spec=ReadingSpec(repeats="mean"))
     np.testing.assert_array_equal(matrix.responses, [[0.5]])
     np.testing.assert_array_equal(matrix.n_trials, [[2]])
 
 
 def test_seeds_of_single_attempts_are_no_repeats():
     columns = ("model_id", "item_id", "response", "seed")
-    matrix = responses_from_frame(table(("a", "x", 1, 7), ("a", "y", 0, 8), columns=columns))
+    matrix = read_responses(table(("a", "x", 1, 7), ("a", "y", 0, 8), columns=columns))
     np.testing.assert_array_equal(matrix.responses, [[1, 0]])
     assert matrix.n_trials is None
 
@@ -84,14 +84,14 @@ def test_seeds_of_single_attempts_are_no_repeats():
 def test_equal_responses_of_unequal_trials_are_no_copies():
     columns = ("model_id", "item_id", "response", "n_trials")
     with pytest.raises(DataError, match=r"'a' item 'x' = 0.5 and 0.5"):
-        responses_from_frame(table(("a", "x", 0.5, 2), ("a", "x", 0.5, 10), columns=columns))
+        read_responses(table(("a", "x", 0.5, 2), ("a", "x", 0.5, 10), columns=columns))
 
 
 def test_some_rows_with_a_seed_and_some_without_are_refused_even_for_a_mean():
     columns = ("model_id", "item_id", "response", "seed")
     frame = table(("a", "x", 1, 7), ("a", "x", 0, None), columns=columns)
     with pytest.raises(DataError, match="only some have a seed"):
-        responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+        read_responses(frame, spec=ReadingSpec(repeats="mean"))
 
 
 def test_a_cost_without_response_is_kept_and_gives_way_to_a_row_with_one():
@@ -100,7 +100,7 @@ def test_a_cost_without_response_is_kept_and_gives_way_to_a_row_with_one():
         ("a", "x", None, 9.0), ("a", "x", 1, None), ("a", "y", None, 3.0), ("b", "y", 1, 1.0), columns=columns
     )
     with pytest.warns(DataWarning, match="1 of 'a' .1 without a response"):
-        matrix = responses_from_frame(frame)
+        matrix = read_responses(frame)
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 1]])
     np.testing.assert_array_equal(matrix.costs["seconds"], [[np.nan, 3], [np.nan, 1]])
 
@@ -116,7 +116,7 @@ def test_the_mean_is_that_of_a_plain_loop(rows):
     frame = table(*attempts, columns=("model_id", "item_id", "n_correct", "n_trials"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        matrix = responses_from_frame(frame, spec=ReadingSpec(repeats="mean"))
+        matrix = read_responses(frame, spec=ReadingSpec(repeats="mean"))
     right: dict = {}
     tried: dict = {}
     for model, item, n_correct, n_trials in attempts:

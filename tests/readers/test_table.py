@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -217,7 +217,7 @@ def test_a_scenario_beside_items_and_responses_is_no_model(tmp_path):
     assert matrix.items["scenario"].to_list() == ["s", "t"]
     table = pl.DataFrame({"question": [1], "scenario": ["s"], "score": [1], "error": [None]})
     with pytest.raises(DataError, match="all are of one model, add: --model-id NAME"), command_line_words():
-        responses_from_frame(table)
+        read_responses(table)
 
 
 ONES, OTHERS = "item_id,correct\n1,1\n2,0\n", "item_id,correct\n3,1\n4,1\n"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.telling_apart import kind_of
 
@@ -26,7 +26,7 @@ def attempts(**more):
 
 
 def read(frame, **choices):
-    return responses_from_frame(frame, spec=ReadingSpec(**choices))
+    return read_responses(frame, spec=ReadingSpec(**choices))
 
 
 @pytest.mark.parametrize(

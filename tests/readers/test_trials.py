@@ -10,7 +10,7 @@ import pytest
 import itembank as ib
 from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
 from itembank.readers.agreement import check_same_prompts
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import KINDS
 from tests.readers import test_harbor, test_tau2
@@ -295,7 +295,7 @@ def test_too_few_trials_are_lost_and_lost_ones_count_as_asked(tmp_path):
 def test_too_few_trials_count_as_asked_where_none_was_lost(errors, n_lost):
     counts = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "n_correct": [2, 1], "n_trials": [2, 1]})
     with pytest.warns(DataWarning, match="1 answer to 1 item with fewer than 2 trials counts as"):
-        found = responses_from_frame(counts, spec=ReadingSpec(metric=("pass^2",), errors=errors))
+        found = read_responses(counts, spec=ReadingSpec(metric=("pass^2",), errors=errors))
     assert (0 if found.lost is None else found.lost.n.sum()) == n_lost
     assert found.lost is None or found.lost.errors == errors
 
@@ -347,7 +347,7 @@ def test_a_bank_reads_new_results_by_its_own_score_and_refuses_another(tmp_path,
         ib.start_session(tmp_path / "s", bank),
     ):
         pass
-    scenario = responses_from_frame(pl.DataFrame(table), spec=ReadingSpec(metric=("al*=pass^4",)))
+    scenario = read_responses(pl.DataFrame(table), spec=ReadingSpec(metric=("al*=pass^4",)))
     np.testing.assert_allclose(scenario.responses, [[0.0] * 6 + [1.0] * 6])
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.columns import PAIRS
-from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*lost answers count as missing")
@@ -96,7 +96,7 @@ def test_columns_of_a_wide_table_are_judged_together(tmp_path):
 def test_numbers_can_stand_for_right_and_wrong_as_well(column):
     table = pl.DataFrame({"model_id": ["a"] * 3, "item_id": ["x", "y", "z"], "response": column})
     with pytest.warns(DataWarning, match="read '2' as right and '1' as wrong"):
-        found = responses_from_frame(table, spec=ReadingSpec(true_value="2"))
+        found = read_responses(table, spec=ReadingSpec(true_value="2"))
     np.testing.assert_array_equal(found.responses, [[1, 0, np.nan]])
 
 

@@ -111,6 +111,20 @@ def test_an_item_that_fails_counts_as_missing_at_random_or_as_wrong_or_both():
     np.testing.assert_allclose(found["bounds"].lost.if_wrong, found["wrong"].value)
 
 
+def test_what_is_left_gives_no_more_than_if_lost_answers_were_right_and_no_less_than_if_wrong():
+    for seed in range(8):
+        for value in (0.0, 1.0):
+            session = drawn(seed=seed, budget=Budget(n_items=26))
+            for number, item in enumerate(session.ask(26)):
+                if number % 4 == 0:
+                    session.tell_failed(item, reason="timeout")
+                else:
+                    session.tell(item, value)
+            found = session.estimate().scores
+            assert np.all((found.lost.if_wrong <= found.value) & (found.value <= found.lost.if_right))
+            assert np.all((found.low <= found.value) & (found.value <= found.high))
+
+
 def test_an_item_that_failed_may_be_drawn_again_and_one_that_was_never_asked_is_known():
     session = drawn()
     (first,) = session.ask()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri, pdtrc, stdtr
 
 from itembank.auditing.fit_statistics import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
@@ -33,6 +33,8 @@ from itembank.tabular import Tabular, records
 EXPECTED = "as expected"
 LARGEST_Z = 2.5
 """An item beyond it is marked: the usual bound for the displacement of anchors (Wright & Douglas 1976, with z)."""
+RARE = 0.05
+"""Chance of so many marked items below which they are more than chance."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,8 +89,9 @@ class ItemDrift(Tabular):
 
     @property
     def is_beyond_chance(self) -> bool:
-        """Whether clearly more items are marked than by chance."""
-        return self.is_limited or self.n_drifted > 2.0 * self.by_chance
+        """Whether clearly more items are marked than by chance: twice as many, and more than one time in twenty."""
+        is_rare = bool(pdtrc(self.n_drifted - 1, self.by_chance) < RARE)  # one is no rarity where a half is expected
+        return self.is_limited or (is_rare and self.n_drifted > 2.0 * self.by_chance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts: all but the rows."""

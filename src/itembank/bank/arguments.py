@@ -50,13 +50,10 @@ def as_responses(responses: GivenResponses, errors: Errors | None = None) -> Res
     """
     if isinstance(responses, ResponseMatrix):
         return responses.with_errors(errors)
-    from itembank.readers.read import read_responses, responses_from_frame  # noqa: PLC0415 (a session reads no results)
+    from itembank.readers.read import read_responses  # noqa: PLC0415 (a session reads no results)
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
-    spec = ReadingSpec(errors=errors)
-    if _is_table(responses):
-        return responses_from_frame(responses, spec=spec)
-    return read_responses(_paths(responses), spec=spec)
+    return read_responses(responses, spec=ReadingSpec(errors=errors))
 
 
 def as_new_responses(
@@ -93,11 +90,12 @@ def read_new(
         given = _sized(bank, given.with_errors(errors or HowRead(bank.responses.items).lost_as))
         return given, given
     from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
+    from itembank.readers.read import paths_of  # noqa: PLC0415
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    whole = agreement.read_new_responses(paths_of(responses), bank.responses.items, spec=spec)
     matrix = whole = _sized(bank, whole)
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)
@@ -139,16 +137,16 @@ def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None)
                 f"an array of one model's responses must have one for each of the {len(ids)} items of the selection, "
                 f"in its order, got {len(values)}. Where some are missing, give {{item_id: response}}."
             )
-    elif _is_table(responses):
+    else:
         from itembank.readers.agreement import spec_like  # noqa: PLC0415
-        from itembank.readers.read import responses_from_frame, to_polars  # noqa: PLC0415
+        from itembank.readers.read import is_table, read_responses, to_polars  # noqa: PLC0415
         from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
         from itembank.readers.table import of_one_model  # noqa: PLC0415
 
+        if not is_table(responses):
+            return None
         table, spec = to_polars(responses), spec_like(bank.responses.items, ReadingSpec())
-        return responses_from_frame(table, spec=of_one_model(Path(ONE_MODEL), table.columns, spec))
-    else:
-        return None
+        return read_responses(table, spec=of_one_model(Path(ONE_MODEL), table.columns, spec))
     try:
         numbers = np.array([[np.nan if value is None else float(value) for value in values]])
     except (TypeError, ValueError) as error:
@@ -210,30 +208,11 @@ def bank_and_results(sources: Sequence[Any]) -> tuple[Bank | None, list[Any]]:
     return bank, results
 
 
-def _paths(responses: object) -> list[str | Path]:
-    """Return a path or several as a list; `ParameterError` says what came instead."""
-    if isinstance(responses, str | Path):
-        return [responses]
-    if isinstance(responses, list | tuple) and responses and all(isinstance(one, str | Path) for one in responses):
-        return list(responses)
-    advice = "Read files with read_responses('results.csv')."
-    if hasattr(responses, "shape"):
-        advice = "Turn an array into responses with ResponseMatrix.create(array)."
-    raise ParameterError(f"responses must be a ResponseMatrix or the path of results, got {_kind(responses)}. {advice}")
-
-
 def _with_ids(value: Any) -> Any:
     """Make a table of a Series of pandas with an index of its own: item ids, in any order."""
     if not hasattr(value, "reset_index") or value.ndim != 1 or type(value.index).__name__ == "RangeIndex":
         return value
     return value.rename_axis([name or "item_id" for name in value.index.names]).reset_index(name="response")
-
-
-def _is_table(value: object) -> bool:
-    """Whether something is a table of another library, or rows as mappings."""
-    if isinstance(value, list | tuple) and value:
-        return all(isinstance(one, Mapping) for one in value)
-    return hasattr(value, "__arrow_c_stream__") or type(value).__module__.partition(".")[0] == "pandas"
 
 
 def _kind(value: object) -> str:

@@ -42,16 +42,17 @@ def told_of_lost(
 ) -> ScoreEstimates:
     """Put what is estimated if the lost answers of some models (`rows`) are wrong, and right, beside the estimates.
 
-    `lost` has a row a model. With 'bounds' intervals are stretched over those of both.
+    `lost` has a row a model. Estimates are cut to what lies between both: drawn items weigh differently, so that those
+    left may give more than all of them would if the lost were right. With 'bounds' intervals are stretched over both.
     """
     if_wrong, if_right = _unknown(estimates)
     if_wrong[rows], if_right[rows] = wrong.value, right.value
-    scores = estimates.scores
-    if lost.errors == "bounds":
-        low, high = scores.low.copy(), scores.high.copy()
-        low[rows] = np.fmin(low[rows], np.fmin(wrong.low, right.low))
-        high[rows] = np.fmax(high[rows], np.fmax(wrong.high, right.high))
-        scores = scores._replace(low=low, high=high)
+    value, low, high = (one.copy() for one in (estimates.value, estimates.low, estimates.high))
+    least, most = np.fmin(wrong.value, right.value), np.fmax(wrong.value, right.value)
+    value[rows] = np.clip(value[rows], *(np.where(np.isnan(one), value[rows], one) for one in (least, most)))
+    ends = [value[rows]] if lost.errors != "bounds" else [value[rows], wrong.low, right.low, wrong.high, right.high]
+    low[rows], high[rows] = np.fmin.reduce([low[rows], *ends]), np.fmax.reduce([high[rows], *ends])
+    scores = estimates.scores._replace(value=value, low=low, high=high)
     words = tuple(lost[row].in_words for row in range(len(lost.n)))
     told = LostScores(lost.errors, lost.n.sum(axis=1), words, if_wrong, if_right)
     notes = [_note(estimates, told, row) for row in rows.tolist()]

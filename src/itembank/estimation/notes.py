@@ -52,6 +52,10 @@ def notes_on_estimates(
     if estimates.is_predicted.any():
         found.append(Note(PREDICTED, estimates.said_of_predicted()))
     found += _notes_on_missing(estimates, responses if chosen is None else only_items(responses, chosen)[0])
+    lacking = np.flatnonzero((estimates.n_missing > 0) & ~np.isnan(estimates.value).all(axis=1)).tolist()
+    if lacking and bank.published is not None and estimates.interval_kind == "calibrated":
+        text = "the interval rests on errors of estimates from all chosen items: the bank keeps no others."
+        found.append(Note(MISSING, text, models=tuple(ids[row] for row in lacking)))
     return joined_notes(found)
 
 

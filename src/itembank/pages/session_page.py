@@ -41,7 +41,7 @@ from itembank.pages.past_models import (
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, points, unit_words
 from itembank.selection.criteria import CRITERIA
-from itembank.sessions.events import Failed, Told
+from itembank.sessions.events import Asked, Failed, Told
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import CUSTOM
 from itembank.tables import plural
@@ -119,7 +119,7 @@ def _spent(session: AdaptiveSession) -> Answer:
     """Say what the answers cost, and what is left of a budget."""
     costs = [money(amount, unit_words(unit)) for unit, amount in session.costs.items()]
     words = " ".join(_budget_words(session))
-    n_failed = sum(isinstance(event, Failed) for event in session.history)
+    n_failed = _n_failed(session)
     failed = f" {plural(n_failed, 'attempt')} failed." if n_failed else ""
     more = f"and {', '.join(costs[1:])}" if costs[1:] else ""
     if not costs:
@@ -128,6 +128,18 @@ def _spent(session: AdaptiveSession) -> Answer:
         )
     told = f"For {plural(session.n_items, 'answer')}.{failed} {words}".strip()
     return Answer("Spent", costs[0], more, told)
+
+
+def _n_failed(session: AdaptiveSession) -> int:
+    """Count attempts that failed; of a failure that is told twice, so that the item may be asked again, one."""
+    n_failed, has_failed = 0, set[str]()
+    for event in session.history:
+        if isinstance(event, Failed):
+            n_failed += event.item_id not in has_failed
+            has_failed.add(event.item_id)
+        elif isinstance(event, Asked | Told):
+            has_failed.difference_update(event.item_ids if isinstance(event, Asked) else (event.item_id,))
+    return n_failed
 
 
 def _budget_words(session: AdaptiveSession) -> Iterator[str]:

@@ -48,9 +48,10 @@ def without_responses(
     bank : Bank or path
     selections : Selections or paths
         The items that are to be run, of different numbers, the usual one first. `estimate` takes them where it is given
-        no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision).
-        Of drawn items that takes the factor model; of others the weights of its methods and the cross-validated errors
-        on past models, in an order of their own for each score.
+        no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision):
+        of drawn items from any answers, by the factor model; of others from answers to all of them, each attempted as
+        often as by past models, by weights of methods and cross-validated errors of past models, in an order of their
+        own for each score. From fewer the whole bank would measure these anew, and this one cannot.
     only_chosen : bool
         Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
         asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be

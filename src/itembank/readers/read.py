@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -42,10 +42,10 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def read_responses(
-    paths: Paths,
+    results: Any,
     *,
-    models: str | Path | None = None,
-    items: str | Path | None = None,
+    models: Any = None,
+    items: Any = None,
     response_column: str | None = None,
     metric: str | Sequence[str] | None = None,
     filter_name: str | Sequence[str] | None = None,
@@ -53,17 +53,19 @@ def read_responses(
     spec: ReadingSpec | None = None,
     progress: ProgressCallback = silent,
 ) -> ResponseMatrix:
-    """Read per-item results from files or folders, whatever wrote them, into one response matrix.
+    """Read per-item results, whatever wrote them, or a table in memory into one response matrix.
 
     Response files, long and wide tables (Parquet, CSV, JSON Lines), py-irt's JSON Lines and the logs of
     lm-evaluation-harness and of Inspect are told apart by their content. Several sources are joined.
 
     Parameters
     ----------
-    paths : path or paths
-        Files, or folders of harness logs.
-    models, items : path or None
-        Tables of what else is known of each model (column `model_id`) and item (`item_id`).
+    results : path or paths, or table
+        Files, or folders of harness logs. Or a pandas, polars or pyarrow table, anything that speaks the Arrow
+        interface, or a list of dicts, one a row: long (`model_id`, `item_id`, `response`, ...), or wide. A named pandas
+        index is a column like any other.
+    models, items : table or path, or None
+        What else is known of each model (column `model_id`) and item (`item_id`).
     response_column, metric, filter_name, scenario
         Shorthand for the fields of `spec` of the same name.
     spec : ReadingSpec, or None
@@ -75,11 +77,17 @@ def read_responses(
     ------
     DataError
         With every problem of every source.
+    ParameterError
+        When what is given is neither, or a choice of `spec` is for files and this is a table.
 
     Examples
     --------
     >>> responses = read_responses("results.csv", items="items.csv")  # doctest: +SKIP
     >>> responses = read_responses(["runs/model-a", "runs/model-b"], metric="acc_norm")  # doctest: +SKIP
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "response": [1, 0]})
+    >>> read_responses(table).responses
+    array([[1., 0.]])
     """
     given: dict[str, Any] = {
         "response_column": response_column,
@@ -88,8 +96,11 @@ def read_responses(
         "scenario": scenario,
     }
     spec = replace(spec or ReadingSpec(), **{name: value for name, value in given.items() if value is not None})
-    matrix = read_matrix(paths_of(paths), spec, models=models, items=items, progress=progress)
-    warn_of_partial_runs(matrix.models)
+    if is_table(results):
+        matrix = _of_table(results, spec, models, items)
+    else:
+        matrix = read_matrix(paths_of(results), spec, models=models, items=items, progress=progress)
+        warn_of_partial_runs(matrix.models)
     warn_of_lost(matrix)
     return matrix
 
@@ -160,20 +171,20 @@ def matrix_of_rows(
         return without_empty(matrix, rows.source)
 
 
-def paths_of(paths: Paths) -> list[Path]:
-    """Return one path, or several, as a list; `DataError` when there is none, or something else."""
-    is_one = isinstance(paths, str | os.PathLike) or hasattr(paths, "columns")  # pandas tables give names of columns
-    given: list[Any] = [paths] if is_one else [*cast("Sequence[str | Path]", paths)]
-    for one in given:
-        if not isinstance(one, str | os.PathLike):
-            raise DataError(
-                f"what is read must be paths of files or folders, got {type(one).__name__}. A table in memory (pandas, "
-                "polars, pyarrow) is read by responses_from_frame."
-            )
-    sources = [Path(path) for path in given]
-    if not sources:
-        raise DataError("there must be at least one file to read, got none.")
-    return sources
+def paths_of(results: Any) -> list[Path]:
+    """Return one path, or several, as a list; `ParameterError` when it is something else."""
+    given = results if isinstance(results, list | tuple) and results else [results]
+    other = next((one for one in given if not isinstance(one, str | os.PathLike)), None)
+    if other is None and None not in given:
+        return [Path(path) for path in given]
+    is_list, is_plain = other is not results and is_table(other), isinstance(other, int | float | None)
+    advice = "Join the tables to one." if is_list else "Read files with read_responses('results.csv')."
+    if hasattr(other, "shape") and not is_list:
+        advice = "Turn an array into responses with ResponseMatrix.create(array)."
+    raise ParameterError(
+        "responses must be a ResponseMatrix, paths of results, or one table in memory (pandas, polars, pyarrow), got "
+        f"{type(other).__name__}{f' {other!r}' * is_plain}{' in a list' * is_list}. {advice}"
+    )
 
 
 def read_table(paths: Paths, *, columns: Mapping[str, str] | None = None, **arguments: Any) -> ResponseMatrix:
@@ -355,33 +366,16 @@ INDEX = "__index_level_0__"
 """The column of an index without a name, as in Parquet that pandas writes."""
 
 
-def responses_from_frame(
-    table: Any, *, models: Any = None, items: Any = None, spec: ReadingSpec | None = None
-) -> ResponseMatrix:
-    """Make a response matrix of a table in memory, long or wide.
+def is_table(value: object) -> bool:
+    """Whether something is a table of another library, or rows as mappings."""
+    if isinstance(value, list | tuple) and value:
+        return all(isinstance(one, Mapping) for one in value)
+    is_polars = isinstance(value, pl.LazyFrame) or hasattr(value, "__arrow_c_stream__")
+    return is_polars or type(value).__module__.partition(".")[0] == "pandas"
 
-    Parameters
-    ----------
-    table : pandas, polars or pyarrow table, anything that speaks the Arrow interface, or a list of dicts, one a row
-        Long (`model_id`, `item_id`, `response`, ...), or wide. A named pandas index is a column like any other.
-    models, items : tables or paths, or None
-        What else is known of each model (`model_id`) and item (`item_id`).
-    spec : ReadingSpec, or None
-        `format` may be 'auto', 'long', 'wide-models' or 'wide-items'.
 
-    Raises
-    ------
-    DataError
-        With every problem of the table.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> table = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "response": [1, 0]})
-    >>> responses_from_frame(table).responses
-    array([[1., 0.]])
-    """
-    spec = spec or ReadingSpec()
+def _of_table(table: Any, spec: ReadingSpec, models: Any, items: Any) -> ResponseMatrix:
+    """Make a response matrix of a table in memory, long or wide."""
     if spec.format not in {"auto", "long", "wide-models", "wide-items"}:
         raise ParameterError(
             f"format of a table in memory must be auto, long, wide-models or wide-items: {spec.format!r}."
@@ -405,9 +399,7 @@ def responses_from_frame(
         seen.check(spec)
         return [only_wanted(rows, spec)]
 
-    matrix = matrix_of_rows(read, spec, models=models, items=items)
-    warn_of_lost(matrix)
-    return matrix
+    return matrix_of_rows(read, spec, models=models, items=items)
 
 
 def to_polars(table: Any) -> pl.DataFrame:

@@ -628,7 +628,7 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     """Say by which program of jq rows of JSON that hold objects are read; empty where they hold none, or are long."""
     records = [*islice(each_record(path), 1000)] if file_kind(path) == "json" else []
     ours = str(records[0].get("schema_version", "")) if records else ""
-    if ours.startswith("itembank."):
+    if ours.partition(".")[0] == "itembank":
         return f"is what itembank wrote ({quoted(ours)}), and no results. Give the answers of models to items."
     columns = [*dict.fromkeys(name for one in records for name in one if not spec.drops(name))]
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
