@@ -76,7 +76,7 @@ def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
 def test_an_index_beside_ids_is_no_response(index, column):
     """Numbers of two rows were read as an item, without a word; other indexes were refused as one."""
     table = WIDE.rename_axis(index=column).reset_index().set_axis(index)
-    matrix = responses_from_frame(table, spec=ReadingSpec(columns={} if column == "model_id" else {"model_id": column}))
+    matrix = read_responses(table, spec=ReadingSpec(columns={} if column == "model_id" else {"model_id": column}))
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
 
 
@@ -158,7 +158,7 @@ def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
 
 
 def test_what_is_no_table_is_a_parameter_error():
-    with pytest.raises(ParameterError, match="got list"):
+    with pytest.raises(ParameterError, match="got int 1"):
         read_responses([1, 2])
     with pytest.raises(ParameterError, match="format of a table in memory"):
         read_responses(PANDAS, spec=ReadingSpec(format="lm-eval"))

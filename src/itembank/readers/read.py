@@ -1,7 +1,7 @@
 """`read_responses`: the one way into the package for per-item results."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -173,7 +173,8 @@ def matrix_of_rows(
 
 def paths_of(results: Any) -> list[Path]:
     """Return one path, or several, as a list; `ParameterError` when it is something else."""
-    given = results if isinstance(results, list | tuple) and results else [results]
+    is_one = isinstance(results, str | bytes | os.PathLike | Mapping) or not isinstance(results, Iterable)
+    given = ([] if is_one or is_table(results) else [*results]) or [results]
     other = next((one for one in given if not isinstance(one, str | os.PathLike)), None)
     if other is None and None not in given:
         return [Path(path) for path in given]
