@@ -69,7 +69,7 @@ def load_runs(path: Path = REGISTRY) -> dict[str, Run]:
             table["command"],
             *(tuple(table.get(key, ())) for key in ("tables", "benchmark", "data", "figures")),
             table["cpu_minutes"],
-            (*content.get("unused", ()), *table.get("unused", ())),
+            tuple({*content.get("unused", ()), *table.get("unused", ())}.difference(table.get("used", ()))),
         )
         for name, table in content["runs"].items()
     }
