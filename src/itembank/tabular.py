@@ -270,6 +270,22 @@ def pandas_table(rows: "Sequence[Mapping[str, Any]] | Mapping[str, Any]") -> "pd
     return pd.DataFrame(rows)
 
 
+def of_pandas(table: Any) -> "pl.DataFrame":
+    """Take a pandas table column by column, which needs no pyarrow: numbers and times as arrays, all else as values."""
+    import polars as pl  # noqa: PLC0415 (heavy)
+
+    columns = []
+    for place, name in enumerate(table.columns):
+        column = table.iloc[:, place]
+        values = column.to_numpy()
+        if values.dtype.kind in "biufmM":
+            columns.append(pl.Series(str(name), values, nan_to_null=values.dtype.kind == "f"))
+        else:
+            pairs = zip(values.tolist(), column.isna().tolist(), strict=True)
+            columns.append(pl.Series(str(name), [None if is_missing else value for value, is_missing in pairs]))
+    return pl.DataFrame(columns)
+
+
 def _wrapped(text: str) -> list[str]:
     """Break each line of a text between words, as a console has room."""
     return [line for part in text.split("\n") for line in title_lines(visible(part), WIDTH)]

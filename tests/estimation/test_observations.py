@@ -6,6 +6,7 @@ import pytest
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import chance_shares
 from itembank.estimation.predictions import predicted_sums, score_posterior, standard_error
 from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, summarise_responses, summary_at
 from itembank.irt.bernoulli import probability
@@ -68,6 +69,22 @@ def test_answers_of_other_calibration_models_are_not_made_numbers(monkeypatch):
     found = observations.answered_by_calibration_models(bank, np.array([7, 2])).responses
     assert asked == [[7, 2]]
     np.testing.assert_array_equal(found, bank.responses.responses[[7, 2], 3:9])
+
+
+@pytest.mark.parametrize(
+    ("responses", "n_trials", "weights", "shares"),
+    [
+        ([1.0, 0.5, 0.0, 1.0], [4, 2, 1, 1], [0.5, 0.5, 0.5, 0.5], [0.375, 1.0]),
+        ([1.0, 0.5, np.nan, np.nan], [4, 2, 0, 0], [0.25, 0.75, 0.5, 0.5], [0.475, 0.375]),  # the mean of 1/4 and 1/2
+        ([1.0, 0.5, np.nan, np.nan], [4, 4, 0, 0], [0.0, 0.0, 0.5, 0.5], [0.25, 0.25]),  # as if tried once, it said
+        ([np.nan] * 4, [0] * 4, [0.5] * 4, [1.0, 1.0]),
+        ([1.0, 0.5, 0.0, 1.0], None, [0.5] * 4, [1.0, 1.0]),
+    ],
+)
+def test_attempts_leave_a_share_of_chance_that_is_known_where_no_answer_counts(responses, n_trials, weights, shares):
+    trials = None if n_trials is None else np.array([n_trials])
+    found = chance_shares(np.array([responses]), trials, np.array(weights), np.array([0, 0, 1, 1]), 2)
+    np.testing.assert_allclose(found, [shares])
 
 
 def test_evidence_at_the_ability_that_is_found_is_the_evidence():

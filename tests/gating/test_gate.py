@@ -107,7 +107,7 @@ def test_it_asks_for_no_more_items_than_there_are() -> None:
     old, new = changed(30, 20)
     found = ib.gate(old, new)
     assert "more items" not in found.sentence
-    assert "All 1000 items were run: only more questions, repeated runs or a wider margin can decide" in found.sentence
+    assert "All 1,000 items were run: only more questions, repeated runs or a wider margin can decide" in found.sentence
     of = "questions like these: what other questions of this kind would show (--estimand)"
     assert ("Difference of", of) in found.facts
     some = new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False))
@@ -141,7 +141,7 @@ def test_both_scores_and_a_proved_drop_are_said() -> None:
     nothing = ib.gate(old, run_of(np.zeros(993), "new", items=old.items[7:]))  # 593 / 993 less as much: -3e-16
     assert "(59.7 -> 0.0," in nothing.sentence
     again = ib.gate(old, run_of(old.responses[0], "again"))
-    assert again.sentence.endswith("It gave the same answers as old to all 1000 items.")
+    assert again.sentence.endswith("It gave the same answers as old to all 1,000 items.")
     assert again.last.by_miss[0] < 0.0
 
 
@@ -220,7 +220,7 @@ def test_a_run_that_stopped_neither_passes_nor_fails() -> None:
     old, new = old.take(items=order), new.take(items=order)
     first = ib.gate(old, new.take(items=np.arange(300)), margin=0.1)
     assert (first.verdict, first.exit_code) == ("undecided", 3)
-    assert "if these 300 of 1000 items were a random sample, and they are not" in first.sentence
+    assert "if these 300 of 1,000 items were a random sample, and they are not" in first.sentence
     assert any("next to each other" in note for note in first.notes)
     drawn = ib.gate(old, new.take(items=np.random.default_rng(2).choice(1000, 300, replace=False)), margin=0.1)
     assert (drawn.verdict, drawn.notes) == ("pass", ())
@@ -231,7 +231,7 @@ def test_a_run_that_stopped_neither_passes_nor_fails() -> None:
     for n, verdict in ((700, "undecided"), (900, "fail")):  # with all others right it drops by 2, and by 14 points
         found = ib.gate(old, turned.take(items=np.arange(n)), margin=0.1)
         assert (found.verdict, found.is_chosen) == (verdict, verdict == "undecided")
-        assert ("It would fail if these 700 of 1000 items were" in found.sentence) == found.is_chosen
+        assert ("It would fail if these 700 of 1,000 items were" in found.sentence) == found.is_chosen
     better = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1)
     both = ib.gate(old, run_of(np.ones(300), "new", items=old.items[:300]), margin=0.1, both_sides=True)
     assert [(one.verdict, one.is_chosen) for one in (better, both)] == [("undecided", True)] * 2

@@ -265,7 +265,7 @@ def test_a_run_that_stopped_does_not_pass_for_the_answers_that_it_lost_on_the_wa
     assert ib.gate(one, other, margin=0.1).passed
     stopped = ib.gate(one, other.take(items=np.arange(300)), margin=0.1)
     assert (stopped.verdict, stopped.is_chosen) == ("undecided", True)
-    assert "if these 297 of 1000 items were a random sample" in stopped.sentence
+    assert "if these 297 of 1,000 items were a random sample" in stopped.sentence
 
 
 def test_a_run_that_stopped_fails_only_if_it_does_with_what_it_lost_as_right() -> None:

@@ -50,14 +50,13 @@ def test_a_file_that_has_all_answers_is_judged_by_all_of_them() -> None:
     early, found = stopped.look(new, in_stages=True), stopped.look(new)
     assert (found.verdict, found.n_items, found.last.is_exact) == ("pass", 1000, True)
     assert "PASS: new is worse by 2 points, less than the margin of 3 points. Score 60.0 -> 58.0" in found.sentence
-    assert (
-        f"would have stopped at {early.n_items} items with FAIL; this verdict rests on 1000 answers" in found.notes[0]
-    )
+    says = f"would have stopped at {early.n_items} items with FAIL; this verdict rests on 1,000 answers"
+    assert says in found.notes[0]
     assert found.notes[0] in found.to_dict()["notes"]
     limited = start_gate(old, margin=0.05, max_items=300)
     found = limited.look(new)
     assert found.n_items <= 300
-    assert "all 1000 items are answered, and their difference is -2.0 points exactly" in " ".join(found.notes)
+    assert "all 1,000 items are answered, and their difference is -2.0 points exactly" in " ".join(found.notes)
     some = new.take(items=new.item_indices(plans[0].order[:60]))
     assert "10 more answers do not count" in plans[0].look(some).notes[-1]
 

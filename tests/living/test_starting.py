@@ -51,6 +51,9 @@ def test_answers_may_leave_items_out_but_not_bring_other_ones(rng):
     bank = start(ITEMS, answers(2, rng, n_items=50))
     assert bank.n_items == 60
     assert np.isnan(bank.responses.responses[:, 50:]).all()
+    rows = [{"model_id": "m", "item_id": item, "response": k % 2} for k, item in enumerate(bank.item_ids[:50])]
+    for table in (rows, pl.DataFrame(rows)):  # it was refused: responses must be a table, got one
+        assert start(ITEMS, table).responses.responses[0, :2].tolist() == [0.0, 1.0]
     with pytest.raises(DataError, match=r"q59"):
         start(ITEMS.head(59), answers(1, rng))
     table, found = (ITEMS.with_columns(content_hash=pl.lit(one)) for one in ("new", "old"))

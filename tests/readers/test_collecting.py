@@ -215,14 +215,16 @@ def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):
 
 def test_links_to_folders_elsewhere_are_named(tmp_path):
     """The results behind them were not read, without a word; a link to a part of the folder loses nothing."""
-    for name in ("runs/a", "others"):
+    for name in ("runs/a", "others/b"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "r.csv").write_text(f"model_id,item_id,response\n{name[:1]},x,1\n")
     (tmp_path / "runs" / "latest").symlink_to("a")
     assert read_responses(tmp_path / "runs").model_ids == ["r"]
-    (tmp_path / "runs" / "more").symlink_to("../others")
+    (tmp_path / "runs" / "more").symlink_to("../others/b")
     with pytest.warns(DataWarning, match="links to folders are not followed.*/runs/more'. If it has"):
         assert read_responses(tmp_path / "runs").model_ids == ["r"]
+    assert read_responses(tmp_path / "runs", spec=ReadingSpec(exclude_files=("more",))).n_models == 1
+    assert read_responses([tmp_path / "runs", tmp_path / "others"]).n_models == 2
 
 
 def test_an_unknown_format_lists_those_that_there_are():

@@ -13,6 +13,8 @@ from itembank.readers.reading_specs import ReadingSpec
 
 LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
 PANDAS = pd.DataFrame(LONG)
+ARRAYS = np.fromiter([np.array(["r"], dtype=object)], dtype=object)
+"""Of such cells, which Parquet of lists of lists has, polars counts no values: it panics."""
 WIDE = PANDAS.pivot(index="model_id", columns="item_id", values="response")
 
 TABLES = {
@@ -61,6 +63,23 @@ def test_indexes_of_pandas_are_read_as_columns_of_files_are(table, tmp_path):
     assert matrix.n_trials.tolist() == [[3]]
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([0, 1], name="number"),
+        pd.Index(["o", "p"], name="org"),
+        pd.Index(["r1", "r2"]),
+        pd.MultiIndex.from_tuples([(0, 1), (1, 0)], names=["k", "k"]),
+    ],
+)
+@pytest.mark.parametrize("column", ["model_id", "who"])
+def test_an_index_beside_ids_is_no_response(index, column):
+    """Numbers of two rows were read as an item, without a word; other indexes were refused as one."""
+    table = WIDE.rename_axis(index=column).reset_index().set_axis(index)
+    matrix = read_responses(table, spec=ReadingSpec(columns={} if column == "model_id" else {"model_id": column}))
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
+
+
 def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
     (tmp_path / "items.csv").write_text("item_id,scenario,n_options\nx,math,4\ny,law,5\n")
     models = pd.DataFrame({"model_id": ["b", "a"], "size": [7, 1]})
@@ -91,6 +110,7 @@ def test_mixed_ids_are_refused():
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame({**LONG, "seconds": "1:03"}), r"seconds must be a number, .* add: drop_columns=\('seconds',\)"),
         (pl.DataFrame(LONG).clear(), "is empty"),
+        (pd.DataFrame({"item_id": ["x", "y"], "a": [1, 0], "b": [ARRAYS, ARRAYS]}), "'b' is the scenario"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
         (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
     ],
@@ -138,7 +158,7 @@ def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
 
 
 def test_what_is_no_table_is_a_parameter_error():
-    with pytest.raises(ParameterError, match="got list"):
+    with pytest.raises(ParameterError, match="got int 1"):
         read_responses([1, 2])
     with pytest.raises(ParameterError, match="format of a table in memory"):
         read_responses(PANDAS, spec=ReadingSpec(format="lm-eval"))

@@ -239,7 +239,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
 def test_a_folder_without_logs_and_no_file_at_all(tmp_path):
     with pytest.raises(DataError, match="there must be files of results, got none"):
         read_responses(tmp_path)
-    with pytest.raises(ParameterError, match="paths of results.*got list"):
+    with pytest.raises(ParameterError, match=r"paths of results.*got list"):
         read_responses([])
     with pytest.raises(DataError, match="is a folder"):
         read_responses(tmp_path, spec=ReadingSpec(format="long"))
@@ -348,6 +348,13 @@ def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, k
     values = matrix.responses[matrix.observed]
     assert values.size > 0
     assert ((values >= 0) & (values <= 1)).all()
+
+
+@pytest.mark.parametrize("several", [list, tuple, iter, np.array])
+def test_paths_may_be_what_a_search_for_files_gives(tmp_path, several):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"model_id,item_id,response\n{name},x,1\n")
+    assert read_responses(several([str(path) for path in sorted(tmp_path.glob("*.csv"))])).model_ids == ["a", "b"]
 
 
 @pytest.mark.parametrize("convert", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame.lazy])

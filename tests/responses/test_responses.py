@@ -1,6 +1,7 @@
 import datetime as dt
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -71,8 +72,9 @@ def test_arrays_and_ids_may_be_lists_or_columns(kind):
             [[4, 4, 4]],
             [[4, 4, 4]],
         )
-    with pytest.raises(DataError, match="models to take must be ids, whole numbers or 2 of true and false"):
-        made.take(models=kind([0.5]))
+    for one in (kind([0.5]), "b", 1):
+        with pytest.raises(DataError, match="models to take must be ids, whole numbers or 2 of true and false"):
+            made.take(models=one)
     with pytest.raises(ParameterError, match="model_ids must be a list of ids, got 'ab'"):
         ResponseMatrix.create(made.responses, model_ids="ab")
 
@@ -109,6 +111,9 @@ def test_tables_keep_other_columns_and_counts_make_responses():
     matrix = ResponseMatrix.create(np.zeros((1, 2)), items=items)
     assert matrix.items.columns == ["item_id", "scenario", "subscenario", "n_options"]
     assert matrix.items["scenario"].to_list() == ["all", "all"]
+    of_pandas = pd.DataFrame({"item_id": ["x", "y"], "maker": ["m", None], "year": pd.array([None, 5], dtype="Int64")})
+    rows = ResponseMatrix.create(np.zeros((1, 2)), items=of_pandas).items.rows()
+    assert rows == [("x", "all", None, "m", None), ("y", "all", None, None, 5)]
     matrix = ResponseMatrix.from_counts(np.array([[3, 0], [2, 5]]), np.array([[4, 0], [2, 10]]), model_ids=["a", "b"])
     np.testing.assert_array_equal(matrix.responses, [[0.75, np.nan], [1.0, 0.5]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [2, 10]])

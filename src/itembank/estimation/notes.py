@@ -100,11 +100,8 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
         about, n = (name,), int(own.n_answers[row])
         kind = "plain mean over items" if own.is_pooled[row] else "mean"
         if own.is_complete[row] and own.is_pooled[row]:
-            text = (
-                f"answered {all_of(n, 'item')}. Their plain mean is {value[row]:.1f} points, "
-                f"but the score is a mean of "
-            )
-            text += "scenario scores: give the items' scenarios, for that is the score itself."
+            text = f"answered {all_of(n, 'item')}. Their plain mean is {value[row]:.1f} points, but the score is a "
+            text += "mean of scenario scores: give the items' scenarios, for that is the score itself."
             found.append(Note("own-mean", text, models=about))
         elif own.is_complete[row]:
             rest = "" if estimates.is_exact[row] else f", and the estimate rests on {n_used[row]:,} of them"

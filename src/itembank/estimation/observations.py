@@ -152,17 +152,16 @@ def chance_shares(
     """Part of the chance of one attempt that is left in the score of each scenario, (n_models, n_scenarios).
 
     With n_i attempts at an item it is 1 / n_i: the mean of that over the answered items, by the squares of their
-    weights. A scenario without an answer is taken to be attempted as the others are.
+    weights. A scenario without an answer that counts is taken to be attempted as all answered items are.
     """
     if n_trials is None:
         return np.ones((responses.shape[0], n_scenarios))
-    squares = ~np.isnan(responses) * weights**2
-    total, left = (
-        scenario_sums(each, scenario_index, n_scenarios) for each in (squares, squares / np.maximum(n_trials, 1.0))
-    )
-    sums = total.sum(axis=1, keepdims=True)
-    of_all = np.divide(left.sum(axis=1, keepdims=True), sums, out=np.ones(sums.shape), where=sums > 0.0)
-    result: FloatArray = np.divide(left, total, out=np.broadcast_to(of_all, total.shape).copy(), where=total > 0.0)
+    seen = ~np.isnan(responses)
+    share = seen / np.maximum(n_trials, 1.0)
+    total, left = (scenario_sums(each * weights**2, scenario_index, n_scenarios) for each in (seen, share))
+    n_seen = seen.sum(axis=1)
+    of_all = np.where(n_seen > 0, share.sum(axis=1) / np.maximum(n_seen, 1), 1.0)
+    result: FloatArray = np.divide(left, total, out=np.tile(of_all[:, None], n_scenarios), where=total > 0.0)
     return result
 
 

@@ -45,8 +45,7 @@ def junit_xml(found: Gate) -> str:
         told = ElementTree.SubElement(suite, "testcase", of)
         ElementTree.SubElement(told, "system-out").text = (
             f"{signed(one.change)} points on {plural(one.n_items, 'item')}, from {100.0 * one.baseline:.1f} to "
-            f"{100.0 * one.candidate:.1f}: "
-            f"{plural(one.right_to_wrong, 'answer')} fell, {one.wrong_to_right} rose"
+            f"{100.0 * one.candidate:.1f}: {plural(one.right_to_wrong, 'answer')} fell, {one.wrong_to_right} rose"
         )
     return _document(root)
 

@@ -79,9 +79,8 @@ def with_lost(
     if policy == "missing" and not sides[1].observed.any():
         lost = _by_side(sides[1])
         raise DataError(
-            f"the candidate lost {all_of(lost.n, 'answer')} ({lost.kinds}), and nothing is known of it. Run "
-            f"them again. "
-            f"{how_to_count()}."
+            f"the candidate lost {all_of(lost.n, 'answer')} ({lost.kinds}), and nothing is known of it. Run them "
+            f"again. {how_to_count()}."
         )
     planned = math.nan if baseline.lost is None else baseline.lost.value
     ways: dict[str, Gate] = {}

@@ -272,15 +272,15 @@ class Gate(Tabular):
             drop = abs(look.difference) if spec.both_sides else -look.difference
             then = "pass" if drop < spec.margin - TIE else "fail"
             more = (
-                f" It would {then} if these {self.n_items} of {self.n_total} items were a random sample, and they are "
-                f"not. Run the others, or those that itembank gate start draws."
+                f" It would {then} if these {self.n_items:,} of {self.n_total:,} items were a random sample, and they "
+                f"are not. Run the others, or those that itembank gate start draws."
             )
         elif self.next_items:
             more = f" The next {plural(len(self.next_items), 'item', 'are')} to be run."
         elif self.is_all_run:
             more = (
-                f" All {self.n_total} items were run: only more questions, repeated runs or a wider margin can decide."
-                f"{alone}"
+                f" All {self.n_total:,} items were run: only more questions, repeated runs or a wider margin can "
+                f"decide.{alone}"
             )
         elif self.items_to_decide is not None:
             costs = " and ".join(f"{amount(cost)} {visible(unit)}" for unit, cost in self.cost_to_decide.items())

@@ -210,9 +210,8 @@ class GatePlan(Compact):
         if early is not None:
             verdict = verdict_at(early, self.spec).upper()
             notes.append(
-                f"a candidate that runs stage after stage would have stopped at "
-                f"{plural(early.n_items, 'item')} with {verdict}; "
-                f"this verdict rests on {plural(last, 'answer')}"
+                f"a candidate that runs stage after stage would have stopped at {plural(early.n_items, 'item')} with "
+                f"{verdict}; this verdict rests on {plural(last, 'answer')}"
             )
         if last < pair.n_answered < total:
             why = "they decide nothing" if is_decided else "their stage is not complete"

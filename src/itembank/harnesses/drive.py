@@ -226,9 +226,8 @@ class _Items:
                 self.session.tell_failed(answer.item_id, again=True, reason=answer.reason)
         failed = self._in_a_row[-1]
         raise RunError(
-            f"{plural(self.max_failures, 'attempt')} in a row failed, and the run was ended before it costs "
-            f"more. The last was "
-            f"item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
+            f"{plural(self.max_failures, 'attempt')} in a row failed, and the run was ended before it costs more. The "
+            f"last was item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
             "and these items can be asked again."
         )
 

@@ -20,9 +20,10 @@ from itembank.estimation.point_methods import bias_of_share
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.agreement import check_same_content, in_both, read_new_responses
+from itembank.readers.agreement import check_same_content, in_both, read_new_responses, spec_like
 from itembank.readers.known_parameters import LAMBDA, KnownItems, read_known_parameters
-from itembank.readers.read import known_things, paths_of
+from itembank.readers.read import is_table, known_things, paths_of, read_responses
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.responses.score_names import SELECTION_WEIGHT, Across, Within
 from itembank.responses.targets import ScoreTargets
@@ -59,7 +60,7 @@ def start(
     items : polars, pandas or pyarrow table, or path of one
         One row an item: `item_id`, and where known `scenario`, `subscenario`, `weight`, `difficulty_prior` (logits, for
         an average model) and anything else. All items count in the score, answered or not.
-    responses : ResponseMatrix, path or paths, optional
+    responses : ResponseMatrix, table, path or paths, optional
         Past results on some or all of these items; none with `parameters`.
     parameters : bool
         The table, or a file of py-irt or tinyBenchmarks, holds item parameters: `difficulty` and `discrimination`, or
@@ -108,7 +109,9 @@ def start(
         raise DataError("the table of items must have at least one row, got none.")
     matrix = _nobody(table)
     if responses is not None:
-        if not isinstance(responses, ResponseMatrix):
+        if is_table(responses):
+            responses = read_responses(responses, spec=spec_like(matrix.items, ReadingSpec()))
+        elif not isinstance(responses, ResponseMatrix):
             responses = read_new_responses(paths_of(responses), matrix.items)
         matrix = _of_all(matrix, responses)
     # With fewer past models an item model fitted to them predicts worse than smoothed item means do. Measured:

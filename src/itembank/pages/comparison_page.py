@@ -217,9 +217,8 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
     found = [PairFinding.of(comparison, number, target) for number in numbers]
     in_points = ("difference", "low", "high", "detectable")
     rows: dict[str, Any] = {name: [100.0 * float(getattr(one, name)) for one in found] for name in in_points}
-    rows["detectable"] = [
-        one if one < 100.0 else float("nan") for one in rows["detectable"]
-    ]  # no scores are so far apart
+    # no scores are so far apart
+    rows["detectable"] = [one if one < 100.0 else float("nan") for one in rows["detectable"]]
     rows |= {name: [getattr(one, name) for one in found] for name in ("better", "worse", "probability", "n_items")}
     rows |= {"clear": [one.is_clear for one in found], "p_holm": comparison.tests.p_holm[numbers, target]}
     level = level_words(comparison.spec.level)

@@ -101,11 +101,12 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str |
                 if source is None or not source.files:
                     as_logs = remedy("format='lm-eval'", "--as lm-eval")
                     raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
-                found.add(spec.format, path, sum(map(source.holds, _noting_links(path, spec, found))))
+                found.add(spec.format, path, sum(map(source.holds, files_below(path, spec, found.links))))
         except DataError as error:
             found.problems.append(str(error))
-    given = {path.resolve() for path in paths} if found.links else set()
-    found.links[:] = [one for one in found.links if one.resolve() not in given]
+    read = [path.resolve() for path in paths] if found.links else []
+    links = {one: one.resolve() for one in found.links}
+    found.links[:] = [one for one, place in links.items() if not any(map(place.is_relative_to, read))]
     if not (found.paths or found.problems):
         found.problems.append(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
     return found
@@ -120,7 +121,8 @@ def files_below(folder: Path, spec: ReadingSpec, links: list[Path] | None = None
     for place, folders, names in os.walk(folder):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=natural_order)
         if links is not None:
-            links.extend(one for one in (Path(place, name) for name in folders) if one.is_symlink())
+            below = (Path(place, name) for name in folders)
+            links.extend(path for path in below if path.is_symlink() and not spec.leaves_out(path))
         files = (Path(place, name) for name in sorted(names, key=natural_order) if not name.startswith("."))
         yield from (path for path in files if not spec.leaves_out(path))
 
@@ -130,16 +132,9 @@ def natural_order(name: str) -> tuple[list[str | int], str]:
     return [int(part) if place % 2 else part for place, part in enumerate(re.split("([0-9]+)", name))], name
 
 
-def _noting_links(folder: Path, spec: ReadingSpec, found: Found) -> Iterator[Path]:
-    """Give all files below a folder, and note the links to folders elsewhere."""
-    top, links = folder.resolve(), list[Path]()
-    yield from files_below(folder, spec, links)
-    found.links.extend(one for one in links if not one.resolve().is_relative_to(top))
-
-
 def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> list[Path]:
     """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
-    files = [path for path in _noting_links(folder, spec, found) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    files = [path for path in files_below(folder, spec, found.links) if SUFFIXES.get(_table_suffix(path)) == "json"]
     files = [path for path in files if path.resolve() not in tables]
     if not files:
         raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
@@ -181,7 +176,7 @@ def _look_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found
     """Tell what the files below a folder but `tables` hold; a reader that walks folders is given the folder."""
     n_before, files, broken = sum(found.n_files.values()), [], dict[Path, str]()
     told: dict[tuple[str, ...], bool] = {}
-    for path in _noting_links(folder, spec, found):
+    for path in files_below(folder, spec, found.links):
         files.append(path)
         if tables and path.resolve() in tables:
             continue

@@ -70,22 +70,8 @@ def warn_of_dollars(source: str, unread: Sequence[str], columns: Sequence[str], 
 
 FAULTS = (
     *("incorrect", "isincorrect", "wrong", "iswrong", "failed", "isfailed", "failure", "isfailure", "errorrate"),
-    *(
-        "loss",
-        "nll",
-        "perplexity",
-        "ppl",
-        "rank",
-        "toxicity",
-        "wer",
-        "cer",
-        "mae",
-        "mse",
-        "rmse",
-        "brier",
-        "brierscore",
-    ),
-    *("hallucination", "hallucinated", "ishallucination", "hallucinationrate", "ishallucinated"),
+    *("loss", "nll", "perplexity", "ppl", "rank", "toxicity", "wer", "cer", "mae", "mse", "rmse", "brier"),
+    *("brierscore", "hallucination", "hallucinated", "ishallucination", "hallucinationrate", "ishallucinated"),
 )
 """What others call a column in which less is better, without case, blanks and underscores."""
 
@@ -98,12 +84,11 @@ def how_to_turn(frame: pl.DataFrame, column: str, *, is_told: bool) -> str:
     if not is_called(column, FAULTS):
         return ""
     at, values = jq_key(column), as_text(frame[column]).drop_nulls()
-    shares = values.cast(pl.Float64, strict=False)
-    turned = f'({at} | tostring | ascii_downcase == "false")'
-    if shares.is_between(0.0, 1.0).sum() == values.len():
+    turned = "..."
+    if values.cast(pl.Float64, strict=False).is_between(0.0, 1.0).sum() == values.len():
         turned = f"(1 - ({at} | tonumber))"
-    elif not values.str.to_lowercase().is_in(["true", "false"]).all():
-        turned = "..."
+    elif values.str.to_lowercase().is_in(["true", "false"]).all():
+        turned = f'({at} | tostring | ascii_downcase == "false")'
     return (
         f"{column!r} is called as what is wrong, and a higher response must be better. To turn it round, "
         f"{'give instead' if is_told else 'add'}: {how(jq=f'. + {{response: {turned}}}')}"
@@ -269,10 +254,10 @@ def _numbers(
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
         named = zip(pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
-        left_out = (
-            f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {how(drop_columns=(column,))}"
-        )
-        advice = found.advice if is_response else left_out
+        advice = found.advice
+        if not is_response:
+            out = how(drop_columns=(column,))
+            advice = f" Write plain numbers, such as 1234.5; or, to leave the column out, add: {out}"
         problems.append(f"{column} must be a number, got {plural(rows.size, 'other value')}: {where}.{advice}")
     return found
 

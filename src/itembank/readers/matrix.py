@@ -256,8 +256,7 @@ def warn_of_partial_runs(models: pl.DataFrame) -> None:
     if partial:
         names = [f"{model!r} ({n_run} of {n_full or 'unknown'} items)" for model, n_run, n_full in partial]
         message = (
-            f"{plural(len(names), 'model', 'were')} run on a part of their tasks only: {first_few(names)}. "
-            f"Calibrated on them, a "
-            "full score is the score over the items that were run."
+            f"{plural(len(names), 'model', 'were')} run on a part of their tasks only: {first_few(names)}. Calibrated "
+            "on them, a full score is the score over the items that were run."
         )
         warn(message, DataWarning)

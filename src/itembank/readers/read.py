@@ -1,7 +1,7 @@
 """`read_responses`: the one way into the package for per-item results."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import of_pandas
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -172,7 +173,8 @@ def matrix_of_rows(
 
 def paths_of(results: Any) -> list[Path]:
     """Return one path, or several, as a list; `ParameterError` when it is something else."""
-    given = results if isinstance(results, list | tuple) and results else [results]
+    is_one = isinstance(results, str | bytes | os.PathLike | Mapping) or not isinstance(results, Iterable)
+    given = ([] if is_one or is_table(results) else [*results]) or [results]
     other = next((one for one in given if not isinstance(one, str | os.PathLike)), None)
     if other is None and None not in given:
         return [Path(path) for path in given]
@@ -298,7 +300,6 @@ def _read_source(
     parts = [seen.renamed(part, spec) for part in parts]
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
-    if source_format != "responses":
         _check_metric(parts, spec)
     return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
 
@@ -362,6 +363,8 @@ def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 NAME = "the table"
+INDEX = "__index_level_0__"
+"""The column of an index without a name, as in Parquet that pandas writes."""
 
 
 def is_table(value: object) -> bool:
@@ -384,12 +387,13 @@ def _of_table(table: Any, spec: ReadingSpec, models: Any, items: Any) -> Respons
             "give that to read_responses."
         )
     frame = to_polars(table)
+    levels = {INDEX, *map(str, getattr(getattr(table, "index", None), "names", ()))}
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
         seen = _Seen()
-        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials()), spec.max_response)
+        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials(), levels), spec.max_response)
         rows = seen.renamed(_named(rows, spec), spec)
         _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
@@ -407,7 +411,7 @@ def to_polars(table: Any) -> pl.DataFrame:
         return table.collect()
     try:
         if type(table).__module__.partition(".")[0] == "pandas":
-            return _of_pandas(_with_index(table))
+            return of_pandas(_with_index(table))
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -428,26 +432,12 @@ def _with_index(table: Any) -> Any:
     """
     if not hasattr(table, "columns"):
         table = table.to_frame("response" if table.name is None else table.name)
-    names = [*table.index.names]
+    names = [*table.index.names]  # of two levels of one name neither can be a column
     ids = {*USUAL_NAMES["model_id"], *USUAL_NAMES["item_id"]}
     if names == [None] and table.index.dtype.kind not in "iufbmM" and ids.isdisjoint(map(plain_name, map(str, table))):
-        return table.rename_axis("__index_level_0__").reset_index()
-    named = [name for name in names if name is not None and name not in table.columns]
+        return table.rename_axis(INDEX).reset_index()
+    named = [one for one in names if one is not None and one not in table.columns and names.count(one) == 1]
     return table.reset_index(level=named) if named else table
-
-
-def _of_pandas(table: Any) -> pl.DataFrame:
-    """Take a pandas table column by column, which needs no pyarrow: numbers and times as arrays, all else as values."""
-    columns = []
-    for place, name in enumerate(table.columns):
-        column = table.iloc[:, place]
-        values = column.to_numpy()
-        if values.dtype.kind in "biufmM":
-            columns.append(pl.Series(str(name), values, nan_to_null=values.dtype.kind == "f"))
-        else:
-            pairs = zip(values.tolist(), column.isna().tolist(), strict=True)
-            columns.append(pl.Series(str(name), [None if is_missing else value for value, is_missing in pairs]))
-    return pl.DataFrame(columns)
 
 
 def known_things(given: Any, key: str) -> tuple[pl.DataFrame, IdKind | None]:

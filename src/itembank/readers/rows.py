@@ -271,9 +271,8 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     items = unequal["item_id"].to_list()
     if column == CONTENT:
         return (
-            f"the content of an item must be the same for all models, got two for "
-            f"{plural(len(items), 'item')}: {shown(items)}. "
-            "The benchmark changed between the runs; read them apart, or run the older models again."
+            f"the content of an item must be the same for all models, got two for {plural(len(items), 'item')}: "
+            f"{shown(items)}. The benchmark changed between the runs; read them apart, or run the older models again."
         )
     first = unequal.row(0)
     if column == "metric":

@@ -42,9 +42,8 @@ def settle_rows(
     n_scored = int(np.count_nonzero(is_gone & (response > 0.0)))
     if n_scored:
         warn(
-            f"{source}: {plural(n_scored, 'row', 'have')} an error and a response above 0 all the same. "
-            f"Their answers are "
-            f"lost; if such responses count, leave the errors out ({how(columns={'error': ''})}).",
+            f"{source}: {plural(n_scored, 'row', 'have')} an error and a response above 0 all the same. Their answers "
+            f"are lost; if such responses count, leave the errors out ({how(columns={'error': ''})}).",
             DataWarning,
         )
     found |= {"response": np.where(is_gone, np.nan, response), "n_errors": lost[0], "error": lost[1]}
@@ -428,8 +427,7 @@ def tell_of_copies(source: str, n_copies: int, *, are_counted: bool, are_pooled:
         add = f"add: {how(repeats='count' if are_counted else 'mean')}"
         message = (
             f"{source}: {plural(n_copies, 'row', 'repeat')} an earlier row of the same model and "
-            f"item{' and seed' * are_pooled} "
-            f"with the same response; they count once. If they are repeated attempts, "
+            f"item{' and seed' * are_pooled} with the same response; they count once. If they are repeated attempts, "
             f"{'give each a seed of its own.' if are_pooled else add}"
         )
         warn(message, DataWarning)

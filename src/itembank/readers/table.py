@@ -50,7 +50,15 @@ from itembank.readers.long_table import (
 )
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import OtherColumns, ResponseRows, joined_source, rename_model
-from itembank.readers.table_files import Type, first_rows, no_header, parquet_columns, probable_header, read_table_file
+from itembank.readers.table_files import (
+    FIRST_ROWS,
+    Type,
+    first_rows,
+    no_header,
+    parquet_columns,
+    probable_header,
+    read_table_file,
+)
 from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
@@ -130,15 +138,25 @@ VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
 
-def rows_in_memory(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a table in memory, and look at the columns beside as in a file."""
+def rows_in_memory(table: Table, spec: ReadingSpec, levels: AbstractSet[str] = frozenset()) -> ResponseRows:
+    """Make rows of a table in memory, and look at the columns beside as in a file.
+
+    `levels` are columns that were its index: they may be ids, but are no responses of a wide table.
+    """
     columns = [name for name in table.frame.columns if not spec.drops(name)]
     known = with_joined_names(columns, spec)
     usual = with_usual_names(known, spec)
-    if layout_of(known, usual) != "long":
-        return rows_of_table(table, spec)
+    layout = layout_of(known, usual)
+    if layout != "long":
+        ids = {part for name in WIDE_COLUMNS for part in parts_of(usual.column(name), columns) or (usual.column(name),)}
+        unread = levels - ids - {*spec.where} if layout else ()
+        return rows_of_table(replace(table, frame=table.frame.drop(unread, strict=False)), spec)
     if "response" not in spec.columns and spec.response_column == "response":
-        _check_beside(table.source, columns, usual, lambda names: table.frame[[one for one in columns if one in names]])
+
+        def first(names: AbstractSet[str]) -> pl.DataFrame:
+            return table.frame.head(FIRST_ROWS)[[one for one in columns if one in names]]
+
+        _check_beside(table.source, columns, usual, first)
     rows = rows_of_table(table, spec)
     _warn_of_status(rows, columns, usual)
     return rows

@@ -149,8 +149,7 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
         advice = _advice(values, rows.others, spec, found)
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for "
-            f"{plural(found.n_groups, 'pair')}: "
-            f"{where}. {advice}"
+            f"{plural(found.n_groups, 'pair')}: {where}. {advice}"
         )
     if not numbering:
         return rows

@@ -61,9 +61,8 @@ def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> Resp
         repeated = table.frame[spec.column("item_id")]
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
-            f"{table.source}: item_id must be unique in a table of one row an item, got "
-            f"{plural(len(again), 'id')} more than "
-            f"once: {shown(again)}.{_if_long(table.frame, spec, 'item_id', [], names)}"
+            f"{table.source}: item_id must be unique in a table of one row an item, got {plural(len(again), 'id')} "
+            f"more than once: {shown(again)}.{_if_long(table.frame, spec, 'item_id', [], names)}"
         )
     columns = trimmed(table.source, pl.Series(names, dtype=pl.Categorical), of_columns)  # a table's are unique
     values, errors, rows, across = found.values, found.errors, ids, columns
@@ -314,7 +313,7 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     may = ("agent", "unknown") if key == "model_id" else ("task", "version", "unknown")
     beside = [name for name in beside if kind_of(name) in may] if len(rest) > 1 else []
     beside = [name for name in beside if name == scenario or as_text(frame[name]).str.contains(r"\p{L}").any()]
-    apart = [name for name in beside if frame.select(name, ids).is_unique().all()]
+    apart = [name for name in beside if frame[[name, ids]].is_unique().all()]
     joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
     alone = how(columns={other: first, "response": response})
     return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
@@ -326,11 +325,12 @@ def _as_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, others: Sequence[
     `inside` are the columns that have responses, as far as names and numbers tell.
     """
     ids = spec.column(key)
-    apart = [name for name in others if frame.select(name, ids).is_unique().all()]
-    numbering = [name for name in apart if 2 * frame[name].n_unique() <= frame.height and name not in inside]
-    first = min(numbering, key=lambda name: frame[name].n_unique(), default="")
-    come_again = 2 * frame[ids].n_unique() <= frame.height
-    return _if_long(frame, spec, key, [first], [first, *inside]) if come_again and first and inside else ""
+    if not inside or 2 * frame[ids].n_unique() > frame.height:
+        return ""
+    n_values = {name: frame[name].n_unique() for name in others if name not in inside}
+    few = [name for name, n in n_values.items() if 2 * n <= frame.height and frame[[name, ids]].is_unique().all()]
+    first = min(few, key=n_values.__getitem__, default="")
+    return _if_long(frame, spec, key, [first], [first, *inside]) if first else ""
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
@@ -346,9 +346,9 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     """Name a column of words that come again and again, which may be the items' scenario where none is told."""
     if not about or about[0] in table.frame.columns:
         return ""
-    n_rows = table.frame.height
-    words = [name for name in responses.bad if as_text(table.frame[name]).str.contains(r"\p{L}").any()]
-    alike = [name for name in words if 2 * table.frame[name].n_unique() <= n_rows]
+    texts = {name: as_text(table.frame[name]) for name in responses.bad}  # lists of some kinds cannot be counted
+    words = [name for name, text in texts.items() if text.str.contains(r"\p{L}").any()]
+    alike = [name for name in words if 2 * texts[name].n_unique() <= table.frame.height]
     if not alike:
         return ""
     return f" If {alike[0]!r} is the scenario of an item, add: {how(columns={'scenario': alike[0]})}\n"

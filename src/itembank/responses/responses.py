@@ -15,7 +15,7 @@ from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.tables import plural
-from itembank.tabular import Compact, pandas_table
+from itembank.tabular import Compact, of_pandas, pandas_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -363,21 +363,28 @@ def _table_of(name: str, given: Any) -> pl.DataFrame:
     if isinstance(given, pl.DataFrame):
         return given
     try:
+        if type(given).__module__.partition(".")[0] == "pandas":
+            return of_pandas(given)
         return pl.DataFrame({str(column): list(values) for column, values in dict(given).items()})
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"the table of {name} must be one of polars or pandas: {error}.") from None
+        why = str(error).partition("\n")[0]
+        raise DataError(f"the table of {name} must be one of polars or pandas: {why}.") from None
 
 
 def _taken(wanted: Any, known: list[str], word: str) -> IntArray:
     """Return positions that are given as such, as ids, or as an array of true and false."""
     given = np.asarray(wanted)
-    if given.dtype.kind in "UO":
+    kind = given.dtype.kind if given.ndim == 1 else ""
+    if kind in {"U", "O"}:
         return _positions(known, [str(one) for one in given], word)
-    if given.dtype.kind == "b" and given.shape == (len(known),):
+    if kind == "b" and given.size == len(known):
         return np.flatnonzero(given)
-    if given.size and given.dtype.kind not in "iu":
-        raise DataError(f"{word}s to take must be ids, whole numbers or {len(known)} of true and false, got {given!r}.")
-    return given if given.size else np.zeros(0, dtype=np.int64)
+    if kind in {"i", "u"} or given.shape == (0,):
+        return given.astype(np.int64)
+    raise DataError(
+        f"{word}s to take must be ids, whole numbers or {len(known)} of true and false, in a list or an array, got "
+        f"{quoted(wanted)}."
+    )
 
 
 def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
@@ -549,9 +556,8 @@ def _trial_problems(
     too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
     if too_few.any():
         problems.append(
-            f"n_trials must be at least 1 where there is a response, got "
-            f"{plural(int(too_few.sum()), 'cell')} with less: "
-            f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
+            f"n_trials must be at least 1 where there is a response, got {plural(int(too_few.sum()), 'cell')} with "
+            f"less: {describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
             "missing."
         )
     if too_many.any():

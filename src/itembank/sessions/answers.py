@@ -103,9 +103,8 @@ def tell_all(session: Asking, answers: Sequence[Answer], *, new_units: bool = Fa
             session.take(one, new_units=new_units)
         except JournalError as error:
             raise JournalError(
-                f"{error} Of {plural(len(answers), 'answer')} "
-                f"{f'the first {number} are' if number else 'none is'} kept; tell "
-                f"the others again, from item {quoted(one.item_id)} on."
+                f"{error} Of {plural(len(answers), 'answer')} {f'the first {number} are' if number else 'none is'} "
+                f"kept; tell the others again, from item {quoted(one.item_id)} on."
             ) from error
 
 

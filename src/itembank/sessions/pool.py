@@ -125,9 +125,8 @@ class SessionPool(Compact):
     factors: FactorModels | None = None
     past: PastSessions | None = None
     why_not_calibrated: str = ""
-    past_ratio: FloatArray | None = (
-        None  # (n_scenarios,): How past models' answers vary from run to run, if that is meant
-    )
+    # (n_scenarios,): How past models' answers vary from run to run, if repeated runs are meant
+    past_ratio: FloatArray | None = None
     drawn: DrawnDesign | None = None  # What draws rest on, of criterion 'drawn'
 
     @classmethod

@@ -148,8 +148,8 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     if ended:
         refused.append(
             f"a task must have scored samples, got {plural(len(ended), 'task')} whose samples ended before: "
-            f"{shown([*ended])}. "
-            f"{first_few([*ended.values()])}. Mend the cause and run them again ('inspect eval-retry LOG'), {out}"
+            f"{shown([*ended])}. {first_few([*ended.values()])}. Mend the cause and run them again ('inspect "
+            f"eval-retry LOG'), {out}"
         )
     if len(ended) < len(unscored):
         others = {run.task: run.path.name for run in runs if run.task in unscored and not run.ended}
