@@ -379,10 +379,11 @@ def _taken(wanted: Any, known: list[str], word: str) -> IntArray:
         return _positions(known, [str(one) for one in given], word)
     if kind == "b" and given.size == len(known):
         return np.flatnonzero(given)
-    if kind in {"i", "u"} or given.shape == (0,):
+    is_whole, n = kind in {"i", "u"} or given.shape == (0,), len(known)
+    if is_whole and np.all((-n <= given) & (given < n)):
         return given.astype(np.int64)
     raise DataError(
-        f"{word}s to take must be ids, whole numbers or {len(known)} of true and false, in a list or an array, got "
+        f"{word}s to take must be ids, whole numbers below {n}, or {n} of true and false, in a list or an array, got "
         f"{quoted(wanted)}."
     )
 
