@@ -82,8 +82,8 @@ def read_choice_scores(
         if unequal.height and spec.repeats != "last":
             names = [f"{model} on {item}" for model, item in unequal.iter_rows()]
             raise DataError(
-                f"one model must have one log-likelihood for an item, got different ones for {len(names)} pairs: "
-                f"{shown(names)}. Leave out the runs that do not count, or take the last (repeats='last')."
+                f"one model must have one log-likelihood for an item, got different ones for "
+                f"{plural(len(names), 'pair')}: {shown(names)}. Leave out the runs that do not count, or take the last (repeats='last')."
             )
         return table.unique(key, keep="last", maintain_order=True)
 
