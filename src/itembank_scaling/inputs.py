@@ -83,7 +83,8 @@ def read_choice_scores(
             names = [f"{model} on {item}" for model, item in unequal.iter_rows()]
             raise DataError(
                 f"one model must have one log-likelihood for an item, got different ones for "
-                f"{plural(len(names), 'pair')}: {shown(names)}. Leave out the runs that do not count, or take the last (repeats='last')."
+                f"{plural(len(names), 'pair')}: {shown(names)}. Leave out the runs that do not count, or take the last "
+                "(repeats='last')."
             )
         return table.unique(key, keep="last", maintain_order=True)
 
