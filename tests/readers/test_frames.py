@@ -137,8 +137,19 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
         for way, of in ((read_responses, table), (read_responses, tmp_path / "t.csv")):
             with pytest.raises(DataError, match=r"must be named by|must be in the logs.* none|no task matches"):
                 way(of, spec=ReadingSpec(**refused))
-    with pytest.raises(ParameterError, match="jq reads files"):
-        read_responses(table, spec=ReadingSpec(jq="."))
+
+
+def test_a_program_of_jq_makes_rows_of_a_table_in_memory_too():
+    """Messages about such tables advise programs."""
+    pytest.importorskip("jq")
+    wrong = pl.DataFrame({"model_id": ["a", "b"], "item_id": ["x", "x"], "response": [0, 1]})
+    program = ". + {response: (1 - .response)}"
+    for table in (wrong, wrong.to_pandas(), wrong.to_dicts()):
+        made = read_responses(table, spec=ReadingSpec(jq=program))
+        assert (made.model_ids, made.responses.tolist()) == (["a", "b"], [[1.0], [0.0]])
+    assert read_responses(wrong, spec=ReadingSpec(jq=program, max_response=2)).responses.tolist() == [[0.5], [0.0]]
+    with pytest.raises(DataError, match="must make a row of a file at least, got none"):
+        read_responses(wrong, spec=ReadingSpec(jq="empty"))
 
 
 @pytest.mark.parametrize(

@@ -91,15 +91,18 @@ class JqReader:
         self.code = re.sub("#.*", "", self.text)
         self.spec = replace(self.spec, jq=None)
 
-    def rows(self, path: Path) -> ResponseRows | None:
-        """Read one file, None without rows; a `DataError` names the record that the program cannot take."""
-        if file_kind(path) == "csv" and (found := WITH_A_NUMBER.search(self.code)):
+    def rows(self, path: Path, frame: pl.DataFrame | None = None) -> ResponseRows | None:
+        """Read one file, or a table in memory that is called so, None without rows.
+
+        A `DataError` names the record that the program cannot take.
+        """
+        if frame is None and file_kind(path) == "csv" and (found := WITH_A_NUMBER.search(self.code)):
             warn(
                 f"{path}: jq is given values of CSV as text, which equals no number and is larger than all, and the "
                 f"program has {found[0]!r}. Write (.COLUMN | tonumber) if this is a column.",
                 DataWarning,
             )
-        blocks = self._blocks(path)
+        blocks = self._blocks(path, frame)
         first = next(blocks, [])
         if not first:
             self.without.append(str(path))
@@ -164,12 +167,12 @@ class JqReader:
                 DataWarning,
             )
 
-    def _blocks(self, path: Path) -> Iterator[list[Record]]:
+    def _blocks(self, path: Path, frame: pl.DataFrame | None) -> Iterator[list[Record]]:
         """Give the rows of a file, some at a time."""
         names = [str(path), name_without_ending(path), path.absolute().parent.name]
         variables: list[Any] = [one.encode(errors="replace").decode() for one in names]
         head, n_before = "", 0
-        for values in _values(path):
+        for values in _values(path, frame):
             if values and not head:
                 first = values[0] if "$first" in self.text else None
                 head = json.dumps([*variables, first], default=str)[:-1]
@@ -287,12 +290,13 @@ def _compiled(text: str) -> Any:
         ) from error
 
 
-def _values(path: Path) -> Iterator[list[Any]]:
+def _values(path: Path, frame: pl.DataFrame | None) -> Iterator[list[Any]]:
     """Values of JSON, or rows of a table, some at a time."""
-    if file_kind(path) == "json":
+    if frame is None and file_kind(path) == "json":
         yield from read_values(path)
         return
-    for part in read_table_file(path).frame.iter_slices(10_000):
+    frame = read_table_file(path).frame if frame is None else frame
+    for part in frame.iter_slices(10_000):
         yield part.to_dicts()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -381,20 +381,21 @@ def _of_table(table: Any, spec: ReadingSpec, models: Any, items: Any) -> Respons
         raise ParameterError(
             f"format of a table in memory must be auto, long, wide-models or wide-items: {spec.format!r}."
         )
-    if spec.jq is not None:
-        raise ParameterError(
-            "jq reads files, and this is a table in memory: make the columns in the table, or write it to a file and "
-            "give that to read_responses."
-        )
     frame = to_polars(table)
     levels = {INDEX, *map(str, getattr(getattr(table, "index", None), "names", ()))}
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        seen = _Seen()
-        rows = with_highest(rows_in_memory(Table(NAME, frame), spec.of_trials(), levels), spec.max_response)
-        rows = seen.renamed(_named(rows, spec), spec)
+        seen, own = _Seen(), spec.of_trials()
+        if own.jq is None:
+            rows = rows_in_memory(Table(NAME, frame), own, levels)
+        else:
+            program = JqReader(own)
+            made = program.rows(Path(NAME), frame)
+            program.check()
+            rows = cast("ResponseRows", made)  # without rows it is refused
+        rows = seen.renamed(_named(with_highest(rows, spec.max_response), spec), spec)
         _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
         seen.check(spec)
