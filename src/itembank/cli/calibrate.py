@@ -18,6 +18,7 @@ from itembank.cli.render import Printer, detail, is_verbose, note, progress, war
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 from itembank.errors import shell_word
 from itembank.tables import all_of, plural
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -198,12 +199,9 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         "n_scenarios": bank.targets.n_scenarios,
-        "method": calibration.method,
-        "item_model": calibration.item_model,
+        **picked(calibration, "method", "item_model"),
         "family": calibration.parameters.family,
-        "n_dims": calibration.n_dims,
-        "converged": calibration.converged,
-        "n_iterations": calibration.n_iterations,
+        **picked(calibration, "n_dims", "converged", "n_iterations"),
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
         "score_correlation": calibration.score_correlation,
         **({"caution": calibration.caution} if calibration.caution else {}),

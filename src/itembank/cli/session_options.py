@@ -20,6 +20,7 @@ from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.tables import amount, plural, points_of
+from itembank.tabular import picked
 
 _ITEMS: Choices = {
     "session_file": option(
@@ -278,9 +279,7 @@ def session_facts(session: "ib.AdaptiveSession") -> dict[str, Any]:
         "left": dict(session.left),
         "whole_costs": {unit: whole for unit, (whole, _, _) in session.whole_costs.items()},
         "assumed_costs": {unit: amount for unit, (_, amount) in session.assumed_costs.items()},
-        "reason_stopped": session.reason_stopped,
-        "is_precise": session.is_precise,
-        "conclusion": session.conclusion,
+        **picked(session, "reason_stopped", "is_precise", "conclusion"),
     }
 
 

@@ -12,7 +12,7 @@ from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.responses.error_kinds import Errors
 from itembank.tables import all_of, amount, plural
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, picked
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
@@ -368,36 +368,22 @@ class Gate(Tabular):
         """Return plain data, as ``--format json`` prints it; the keys are described in docs/gate.md."""
         spec, lost = self.spec, self.lost
         if_wrong = lost.ways.get("wrong", (None, None)) if lost else (None, None)
-        answered = max(self.last.n_items, 1)
+        flips = picked(self, "right_to_wrong", "wrong_to_right")
         return {
             "schema_version": SCHEMA,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "difference": self.difference,
-            "low": self.low,
-            "high": self.high,
+            **picked(self, "verdict", "sentence", "difference", "low", "high"),
             "level": spec.level,
             "lower_bound": self.last.by_miss[0],
             "upper_bound": self.last.by_alarm[1],
             "margin": spec.margin,
             "tolerance": spec.healthy,
-            "both_sides": spec.both_sides,
-            "false_alarm": spec.false_alarm,
-            "miss": spec.miss,
+            **picked(spec, "both_sides", "false_alarm", "miss"),
             "baseline": self.baseline_id,
             "candidate": self.candidate_id,
-            "baseline_score": self.baseline_score,
-            "candidate_score": self.candidate_score,
-            "n_items": self.n_items,
-            "n_total": self.n_total,
+            **picked(self, "baseline_score", "candidate_score", "n_items", "n_total"),
             "is_exact": self.last.is_exact,
-            "flips": {
-                "right_to_wrong": self.right_to_wrong,
-                "wrong_to_right": self.wrong_to_right,
-                "share": (self.right_to_wrong + self.wrong_to_right) / answered,
-            },
-            "method": self.method,
-            "estimand": self.estimand,
+            "flips": {**flips, "share": sum(flips.values()) / max(self.last.n_items, 1)},
+            **picked(self, "method", "estimand"),
             "bank": self.bank_id,
             "errors": lost.errors if lost else None,
             "n_lost_baseline": lost.baseline.n if lost else 0,
@@ -407,10 +393,7 @@ class Gate(Tabular):
             "items_to_decide": self.items_to_decide,
             "cost_to_decide": dict(self.cost_to_decide),
             "next_items": list(self.next_items),
-            "looks": [
-                {"n_items": one.n_items, "difference": one.difference, "low": one.low, "high": one.high}
-                for one in self.looks
-            ],
+            "looks": [picked(one, "n_items", "difference", "low", "high") for one in self.looks],
             "scenarios": [asdict(one) for one in self.scenarios],
             "notes": list(self.notes),
             "exit_code": self.exit_code,
@@ -420,7 +403,7 @@ class Gate(Tabular):
     def table(self) -> pl.DataFrame:
         """One row: the verdict and what it rests on."""
         flat = {k: v for k, v in self.to_dict().items() if not isinstance(v, list | dict)}
-        flips = {"right_to_wrong": self.right_to_wrong, "wrong_to_right": self.wrong_to_right}
+        flips = picked(self, "right_to_wrong", "wrong_to_right")
         return pl.DataFrame([flat | flips]).drop("schema_version", "sentence")
 
 
