@@ -285,8 +285,7 @@ class GatePlan(Compact):
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # of lost answers, given at the start
+            with warnings.catch_warnings(action="ignore", category=DataWarning):  # of lost answers, given at the start
                 baseline = read_responses(Path(folder) / BASELINE)
             probabilities = Path(folder) / PROBABILITIES
             plan = cls(

@@ -181,8 +181,7 @@ def _intervals(
     spec, name = comparison.spec, comparison.targets[target]
     if comparison.method not in METHODS.names() or spec.estimand is None or spec.estimand == "questions":
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
         found = estimate(
             bank,
             responses.take(models=responses.model_indices(comparison.model_ids)),
@@ -244,8 +243,7 @@ def deciding_items(
     item's weight, the sum over the items of its scenario s that both answered, and ``t_s`` the weight of the scenario
     in the target: over all items they add up to the raw difference, in points.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
         known = known_items(bank, responses, selection, ignore_unknown=True)
         both = known.take(models=known.model_indices(pair))
         compared = ComparedModels.create(bank, both, selection, target)
