@@ -20,6 +20,7 @@ from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
 from itembank.pages.theme import COLOURS, chart_config, style_variables
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -157,52 +158,24 @@ def page_html(page: Page) -> str:
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            gathered=gathered,
-            policy=policy,
-            style=style,
-            script=own,
-            library=_packed(library) if library else "",
-            data=_packed(
-                json.dumps(
-                    {
-                        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
-                        "charts": [_chart(chart, gathered) for chart in gathered.charts],
-                        "tables": [
-                            {
-                                "data": table.data.name,
-                                "caption": table.caption,
-                                "shown": table.n_shown,
-                                "entries": len(table.entries),
-                                "columns": [
-                                    {
-                                        "name": one.name,
-                                        "title": one.title,
-                                        "kind": one.kind,
-                                        "digits": one.digits,
-                                        "menu": one.has_menu,
-                                    }
-                                    for one in table.columns
-                                ],
-                            }
-                            for table in gathered.tables
-                        ],
-                        "looks": [
-                            {"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}}
-                            for k in (0, 1)
-                        ],
-                    },
-                    separators=(",", ":"),
-                    allow_nan=False,
-                )
-            ),
-            version=version("itembank"),
-            made=_today(),
-        )
+    colours = [{name: pair[k] for name, pair in COLOURS.items()} for k in (0, 1)]
+    data = {
+        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
+        "charts": [_chart(chart, gathered) for chart in gathered.charts],
+        "tables": [_table(table) for table in gathered.tables],
+        "looks": [{"config": chart_config(bool(k)), "colours": colours[k]} for k in (0, 1)],
+    }
+    return _filled(
+        "page",
+        page=page,
+        gathered=gathered,
+        policy=policy,
+        style=style,
+        script=own,
+        library=_packed(library) if library else "",
+        data=_packed(json.dumps(data, separators=(",", ":"), allow_nan=False)),
+        version=version("itembank"),
+        made=_today(),
     )
 
 
@@ -218,11 +191,11 @@ def _today() -> str:
 
 def pieces_html(page: Page) -> str:
     """Return the words and tables of a page for a notebook, which has a head and scripts of its own."""
-    return (
-        _environment()
-        .get_template("pieces.html.j2")
-        .render(page=page, gathered=_gather(page), style=_asset("pieces.css"))
-    )
+    return _filled("pieces", page=page, gathered=_gather(page), style=_asset("pieces.css"))
+
+
+def _filled(template: str, **content: object) -> str:
+    return _environment().get_template(f"{template}.html.j2").render(**content)
 
 
 @cache
@@ -342,6 +315,12 @@ def _take(block: Block, gathered: Gathered) -> None:
     elif isinstance(block, Table):
         gathered.tables.append(block)
         gathered.take(block.data)
+
+
+def _table(table: Table) -> dict[str, Any]:
+    columns = [{**picked(one, "name", "title", "kind", "digits"), "menu": one.has_menu} for one in table.columns]
+    shown = {"data": table.data.name, "caption": table.caption, "shown": table.n_shown, "entries": len(table.entries)}
+    return {**shown, "columns": columns}
 
 
 def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:
