@@ -30,7 +30,8 @@ from itembank.pages.blocks import (
     noted,
 )
 from itembank.pages.grammar import (
-    PRECISE,
+    ENDS,
+    ESTIMATE,
     ROW,
     bare,
     intervals,
@@ -235,13 +236,7 @@ def many_sections(made: Estimated) -> Iterator[Section]:
 
 
 def _chart(made: Estimated, data: Data) -> Chart:
-    tip = tips(
-        model="Model",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        typicality=("Typicality", ".2f"),
-    )
+    tip = tips(model="Model", **ESTIMATE, typicality=("Typicality", ".2f"))
     target = made.estimates.main_target
     known = made.past.known(target).size
     ends = made.past.quantiles(target)
@@ -311,14 +306,7 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
     value = found["value"]
     known = value[~np.isnan(value)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    tip = tips(
-        model="Model",
-        scenario="Scenario",
-        value=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        n_items=("Answered", ","),
-    )
+    tip = tips(model="Model", scenario="Scenario", value=ESTIMATE["estimate"], **ENDS, n_items=("Answered", ","))
     is_crowded = len(names) > 6 or len(names) * max(map(len, names)) > 100
     # many names stand upright, and what has no room is left out: the pointer and the table tell all
     upright: dict[str, Any] = {"labelAngle": -90, "labelOverlap": "greedy"} if len(names) > 30 else {}

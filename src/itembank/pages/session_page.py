@@ -28,7 +28,7 @@ from itembank.pages.blocks import (
     heads,
     noted,
 )
-from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
+from itembank.pages.grammar import ESTIMATE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import (
     OneModel,
@@ -235,13 +235,7 @@ def _shown_unit(session: AdaptiveSession) -> str | None:
 def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     """Draw the estimate with its interval after each answer."""
     columns = data.columns
-    tip = tips(
-        number=("Answers", ","),
-        item="Question",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-    )
+    tip = tips(number=("Answers", ","), item="Question", **ESTIMATE)
     x = number("number", "Answers so far", tickCount=8, tickMinStep=1)
     y = score("estimate", f"Score: {wanted_score(session)}")
     decision = session.pool.spec.stopping.decision
