@@ -253,21 +253,16 @@ def deciding_items(
     totals = np.bincount(scenarios, weights=weights, minlength=compared.bank.targets.n_scenarios)[scenarios]
     share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0.0)
     contribution = 100.0 * compared.target_weights()[0][scenarios] * share * np.nan_to_num(difference)
-    table = bank.items[compared.observations.positions.tolist()]
+    table = bank.items[observations.positions.tolist()]
     easy = table["mean_response"].to_numpy()
     # of items with equal say, hard ones that the first model got right and easy ones that it got wrong come first
     surprise = np.where(contribution > 0.0, easy, -easy)
     order = np.lexsort((surprise, -np.abs(np.round(contribution, 9))))
     order = order[np.abs(np.nan_to_num(contribution[order])) > 0.0]
-    answers = compared.observations.responses[:, order]
-    columns = {
-        "item_id": table["item_id"].to_list(),
-        "scenario": table["scenario"].to_list(),
-        "past": easy,
-        "contribution": contribution,
-    }
-    chosen = {name: [values[k] for k in order.tolist()] for name, values in columns.items()}
-    return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})
+    first, second = observations.responses[:, order]
+    chosen = {name: table[name][order.tolist()].to_list() for name in ("item_id", "scenario")}
+    numbers = {"past": easy[order], "contribution": contribution[order], "first": first, "second": second}
+    return Data("deciding", {**chosen, **numbers})
 
 
 def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: str, *, uses_past: bool) -> Section:
