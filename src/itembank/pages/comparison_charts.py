@@ -221,15 +221,15 @@ def _against(pair: PairFinding) -> str:
     return "behind" if pair.is_clear else "tied with the best"
 
 
-_OF_MODEL = {"model_id": "Model", "rank": ("Rank", "d"), "shade": "Tied", "score": ("Score", ".1%")}
-"""What is told of a row where the pointer rests."""
+def _tips(**more: str | tuple[str, str]) -> list[Spec]:
+    return tips(model_id="Model", rank=("Rank", "d"), shade="Tied", score=("Score", ".1%"), **more)
 
 
 def score_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw the scores of a ranking with their intervals, the best first, in the colours of the tied groups."""
     rows, color, note = _drawn(table)
     x, ends = score("score", "Score"), {"from": ENDS["low"], "to": ENDS["high"]}
-    spec = _in_rows(rows, x, span(x, "from", "to"), tips(**_OF_MODEL, **ends), color)
+    spec = _in_rows(rows, x, span(x, "from", "to"), _tips(**ends), color)
     names = zip(*(rows[name][:10] for name in ("model_id", "score", "from", "to")), strict=True)
     words = "; ".join(f"{name} {points(value)} ({interval_words(low, high)})" for name, value, low, high in names)
     level = level_words(comparison.spec.level)
@@ -250,7 +250,7 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
     best, level = rows["model_id"][0], level_words(comparison.spec.level)
     x = number("behind", "Points behind the best")
     behind = {"behind": ("Points behind the best", ".1f"), "low": ("From", ".1f"), "high": ("To", ".1f")}
-    tip = tips(**_OF_MODEL, **behind, **({"looks": "Answers"} if "looks" in rows else {}))
+    tip = _tips(**behind, **({"looks": "Answers"} if "looks" in rows else {}))
     spec = _in_rows(rows, x, span(x), tip, color, ruled("x", 0.0))
     next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
     words = "; ".join(
