@@ -76,8 +76,7 @@ def calibrate_command(
         Path | None, options.spec_file("the spec of --method", "known_guessing, by_task or precision")
     ],
     choices: Annotated[Choices, {"Item model": _ITEM_MODEL}],
-    within: options.Within,
-    across: options.Across,
+    scores: Annotated[Choices, {"within": options.Within, "across": options.Across}],
     folds: Annotated[
         bool,
         option(
@@ -119,13 +118,12 @@ def calibrate_command(
     if items is not None:
         refuse_unused((fitted, False, "results of many past models, not with --items"))
         check_bank_destination(output, overwrite=force)
-        choices = {"within": within, "across": across}
         if parameters:
             if responses:
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
-            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
+            _start_known(items, output, {**scores, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, choices, out, force=force)
+            _start(items, responses, output, scores, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -138,13 +136,12 @@ def calibrate_command(
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
-            begun = {"within": within, "across": across}
-            _begin(matrix.items, matrix, output, begun, out, force=force)
+            _begin(matrix.items, matrix, output, scores, out, force=force)
             return
-        ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
+        ScoreTargets.create(matrix.items, **scores)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = ib.calibrate(matrix, spec, within=within, across=across, progress=report)
+            bank = ib.calibrate(matrix, spec, **scores, progress=report)
         if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
