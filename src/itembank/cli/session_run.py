@@ -113,13 +113,10 @@ def run(
 
 def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
-    from itembank.sessions.session_spec import CUSTOM
-
     if isinstance(answer, Failed):
         note_failure(answer)
         return
-    target = session.pool.spec.target
-    name = target if isinstance(target, str) else CUSTOM
+    name = session.pool.spec.wanted
     row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
     note("  ".join([f"{session.n_items} answered", f"{name} {points_text(row)}", *cost_words(session)]))
 
