@@ -298,19 +298,13 @@ def print_checks(checks: "Checks", out: Printer) -> None:
 def _print_sections(checks: "Checks") -> None:
     from itembank.auditing.person_fit import ONE_RUN, SHIFT
 
-    sections: list[Callable[[], None]] = []
-    if checks.changes:
-        sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
-    if checks.fit is not None:
-        sections.append(partial(_print_fit, checks.fit))
-    if checks.drift is not None:
-        sections.append(partial(_print_drift, checks.drift))
-    if checks.accuracy is not None:
-        sections.append(partial(_print_accuracy, checks.accuracy))
-    for number, show in enumerate(sections):
+    changes = [f"Changed: {sentence}" for sentence in checks.changes]
+    parts: list[tuple[Callable[[Any], None], Any]] = [(_say, changes or None), (_print_fit, checks.fit)]
+    parts += [(_print_drift, checks.drift), (_print_accuracy, checks.accuracy)]
+    for number, (show, found) in enumerate((show, found) for show, found in parts if found is not None):
         if number:
             click.echo()
-        show()
+        show(found)
     for hint in checks.hints:
         (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
