@@ -13,6 +13,7 @@ from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warn
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import shell_word, shown, visible
 from itembank.tables import plural
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
@@ -128,17 +129,13 @@ def _in_words(change: "Change") -> dict[str, Any]:
     told = change.arguments.get("run_with")  # a stranger's file may hold anything
     run_with = "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
     return {
-        "version": change.version,
-        "at": change.at,
-        "operation": change.operation,
+        **picked(change, "version", "at", "operation"),
         "items": _counted(counts),
         "models": _counted(models),
-        "target_id": change.target_id,
-        "note": change.note,
+        **picked(change, "target_id", "note"),
         **({"run with": run_with} if run_with else {}),
         "link": None if change.link is None else change.link.method,
-        "bank": change.bank,
-        "by": change.by,
+        **picked(change, "bank", "by"),
     }
 
 

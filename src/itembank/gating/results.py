@@ -267,7 +267,7 @@ class Gate(Tabular):
         of_runs = remedy("estimand='run'", "--estimand run")
         alone = "" if self.estimand == RUN else f" For the difference of these two runs alone: {of_runs}."
         if self.lost is not None and self.lost.reason:
-            more = self._lost_too_many
+            more = self._too_many(self.lost)
         elif self.is_chosen:
             drop = abs(look.difference) if spec.both_sides else -look.difference
             then = "pass" if drop < spec.margin - TIE else "fail"
@@ -292,12 +292,8 @@ class Gate(Tabular):
         differs = f"{candidate} differs from {baseline} by {signed(look.difference)} points"
         return f"UNDECIDED: {differs} ({scores}, {interval}).{more}"
 
-    @property
-    def _lost_too_many(self) -> str:
+    def _too_many(self, lost: Lost) -> str:
         """Why lost answers leave a candidate undecided, and what to do."""
-        lost = self.lost
-        if lost is None:
-            return ""
         if lost.reason == "too many":
             most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
             return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."

@@ -148,7 +148,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     if not words:
         return None
     x = score("estimate", score_words(model.target))
-    y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
+    y = {**nominal("row", grid=False), "scale": {"domain": ["This model", "Past models"]}}
     old, ticks, note = _strip(past, model.target, f"{model.key}-past", x, y)
     at = model.at
     value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
@@ -183,8 +183,7 @@ def past_chart(past: PastScores, target: str) -> Chart | None:
     """Draw the scores of past models as a strip; None where none is known."""
     if not past.known(target).size:
         return None
-    y = _row("row")
-    x = score("score", score_words(target))
+    x, y = score("score", score_words(target)), nominal("row", grid=False)
     old, ticks, note = _strip(past, target, "past-models", x, y, best_first=True)
     ends = past.known(target)
     title = f"Past models score from {interval_words(float(ends.min()), float(ends.max()))} points"
@@ -214,10 +213,6 @@ def _scores_table(old: Data) -> Table:
     return Table("Scores of past models", old, (*named, *heads("score")))
 
 
-def _row(field: str) -> Spec:
-    return nominal(field, grid=False)
-
-
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
     """Draw and list each scenario's estimate beside past models; None where there is one scenario only."""
     names = [name for name in model.targets if name in past.scenarios]
@@ -238,7 +233,7 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     title, alternative = _scenario_words(data)
     beside = {"middle": ("Past median", ".1%"), "below": ("Past models below (%)", ".0%")} if has_past else {}
     tip = tips(scenario="Scenario", **ESTIMATE, **beside, n_items=("Answered", ","), n_total=("Questions", ","))
-    x, y = score("estimate", "Score"), _row("scenario")
+    x, y = score("estimate", "Score"), nominal("scenario", grid=False)
     of_past = (
         marks("bar", span(x, "tenth", "ninetieth"), y, data=drawn.name, height=12, color="@faint"),
         marks("bar", span(x, "lower", "upper"), y, data=drawn.name, height=12, color="@soft", opacity=0.75),
