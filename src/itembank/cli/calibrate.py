@@ -193,8 +193,7 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
     calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
     facts = {
         "bank": bank.bank_id,
-        "n_models": bank.n_models,
-        "n_items": bank.n_items,
+        **picked(bank, "n_models", "n_items"),
         "n_scenarios": bank.targets.n_scenarios,
         **picked(calibration, "method", "item_model"),
         "family": calibration.parameters.family,
@@ -248,8 +247,7 @@ def _begin(
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items).to_dicts()
     row = {
         "bank": bank.bank_id,
-        "n_models": bank.n_models,
-        "n_items": bank.n_items,
+        **picked(bank, "n_models", "n_items"),
         "n_scenarios": bank.targets.n_scenarios,
         "method": bank.calibration.method,
     }

@@ -35,7 +35,7 @@ from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.tables import all_of, plural
-from itembank.tabular import Compact, Fact
+from itembank.tabular import Compact, Fact, picked
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -257,9 +257,7 @@ class GatePlan(Compact):
         record = {
             "schema_version": 1,
             "spec": asdict(self.spec),
-            "order": list(self.order),
-            "sizes": list(self.sizes),
-            "boundaries": list(self.boundaries),
+            **picked(self, "order", "sizes", "boundaries"),
             "bank": self.bank_id,
             "bank_place": place,
         }
