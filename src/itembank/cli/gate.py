@@ -432,6 +432,7 @@ def next_command(
       itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
     """
     from itembank.gating.gate import option_probabilities
+    from itembank.harnesses.id_forms import id_text
 
     is_run = how["command"] is not None
     if is_run == bool(candidate):
@@ -463,7 +464,8 @@ def next_command(
     if found.next_items and outputs["out"].is_table:
         if not is_quiet():
             click.echo(coloured(wrapped(found.sentence)), err=True)
-        _print_items(found.next_items, ids, plan)
+        with _to_a_reader_who_may_leave():
+            print_exactly(id_text(ids, found.next_items, plan.baseline.items))
     else:
         print_gate(found, outputs["out"])
     end_gate(found, outputs, then)
@@ -481,12 +483,8 @@ def _run_by_command(
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
         if run.n_items:
             note(f"Continuing: {plural(run.n_items, 'item', 'are')} answered.")
-        with ends_like_ctrl_c():
-            try:  # a `GateRun` has what is asked of a session
-                drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
-            except KeyboardInterrupt:
-                note(f"Stopped with {plural(run.n_items, 'answer')}, all kept. The same command continues from here.")
-                raise
+        with ends_like_ctrl_c(run):  # a `GateRun` has what is asked of a session
+            drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
         return run.result
 
 
@@ -508,10 +506,3 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
             )
 
     return tell
-
-
-@_to_a_reader_who_may_leave()
-def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
-    from itembank.harnesses.id_forms import id_text
-
-    print_exactly(id_text(form, item_ids, plan.baseline.items))
