@@ -126,10 +126,8 @@ class GatePlan(Compact):
         DataError
             If the first stage is not answered yet; and as `gate`.
         """
-        given, known = (
-            as_responses(candidate, self.spec.errors),
-            None if probabilities is None else as_responses(probabilities),
-        )
+        given = as_responses(candidate, self.spec.errors)
+        known = None if probabilities is None else as_responses(probabilities)
         lost = "" if given.lost is None else f" Answers were lost: {given.lost.in_words}. {how_to_count()}."
 
         def judge(one: ResponseMatrix, other: ResponseMatrix) -> Gate:

@@ -102,11 +102,12 @@ def estimates_page(
     """
     made = Estimated.of(bank, responses, estimates, selection, files=files, selection_file=selection_file)
     few = made.n_models <= MOST_DETAILED
+    notes = map(noted, few_of_each(estimates.notes, is_brief=False))
     how = f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.interval_kind}"
     return Page(
         title=title or _title(made),
         kind="Estimates",
-        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *notes_of(made)),
+        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *notes),
         sections=(
             *(_few(made) if few else many_sections(made)),
             Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
@@ -155,11 +156,6 @@ def _few(made: Estimated) -> Iterator[Section]:
         return
     for row, name in enumerate(made.estimates.model_ids):
         yield Section(name, tuple(block for part in model_sections(made, row) for block in part.blocks))
-
-
-def notes_of(made: Estimated) -> Iterator[Block]:
-    """Yield what a reader must not miss."""
-    return map(noted, few_of_each(made.estimates.notes, is_brief=False))
 
 
 def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
