@@ -59,13 +59,8 @@ _ITEMS: Choices = {
     ),
     "reasons": option("Print the items with this reason. Repeatable.", "--reason", type=tuple(REASONS), multiple=True),
     "n_rows": option("Flagged items to print.", "--most", metavar="N", type=options.COUNT, default=20),
-    "output": option(
-        "Write all items to this file: .csv or .parquet.",
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=options.ANY_PATH,
-        callback=options.checked_table_path,
+    "output": options.written(
+        "Write all items to this file: .csv or .parquet.", "FILE", callback=options.checked_table_path
     ),
     "fail_on": option("Exit with code 1 when an item has this reason. Repeatable.", type=tuple(REASONS), multiple=True),
     "report": options.Report,

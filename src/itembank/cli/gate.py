@@ -359,7 +359,7 @@ def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str]
 def start_command(
     *,
     baseline: Annotated[Path, argument(type=options.EXISTING)],
-    output: Annotated[Path, option("Folder of the gate.", "-o", "--output", metavar="GATE", type=options.OTHER_FOLDER)],
+    output: Annotated[Path, options.written("Folder of the gate.", "GATE", options.OTHER_FOLDER)],
     bank: Bank,
     rule: Annotated[Choices, _RULE],
     max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],

@@ -10,7 +10,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
 from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
-from itembank.cli.signatures import argument, option, verb
+from itembank.cli.signatures import argument, verb
 from itembank.errors import shell_word, shown, visible
 from itembank.tables import plural
 from itembank.tabular import picked
@@ -198,13 +198,8 @@ def report_command(
     source: Annotated[Path, argument(metavar="BANK|JOURNAL|STUDY", type=options.BankPath(file_okay=True))],
     output: Annotated[
         Path,
-        option(
-            "The page; its name must end in .html.",
-            "-o",
-            "--output",
-            metavar="FILE",
-            type=options.NEW_FILE,
-            callback=checked_report_path,
+        options.written(
+            "The page; its name must end in .html.", "FILE", options.NEW_FILE, callback=checked_report_path
         ),
     ],
     bank: options.BankOfJournal,
