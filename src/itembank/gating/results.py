@@ -248,10 +248,7 @@ class Gate(Tabular):
         candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
         margin, size = points(spec.margin), points(abs(look.difference))
         scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:z.1f}"  # none is -0.0
-        if look.is_exact:
-            interval = f"on {all_of(self.n_total, 'item')}"
-        else:
-            interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
+        interval = f"on {all_of(self.n_total, 'item')}" if look.is_exact else self._interval
         if self.verdict == "pass":
             same = self.right_to_wrong + self.wrong_to_right == 0 and not (self.lost and self.lost.candidate.n)
             told = f" It gave the same answers as {baseline} to {all_of(look.n_items, 'item')}." if same else ""
@@ -323,6 +320,10 @@ class Gate(Tabular):
         return f"is worse, by at most {most}" if proved == "is worse" else f"is at most {most} worse"
 
     @property
+    def _interval(self) -> str:
+        return f"{100 * self.spec.level:g} % interval {signed(self.low)} to {signed(self.high)}"
+
+    @property
     def is_all_run(self) -> bool:
         """Whether the candidate answered every item."""
         return self.n_items >= self.n_total
@@ -338,13 +339,7 @@ class Gate(Tabular):
         ways.append(("better by more", look.by_alarm[0], math.floor))
         proved = [f"{way} than {_rounded(size, near)}" for way, size, near in ways if size > 0.0]
         return (
-            (
-                "Difference",
-                f"{signed(self.difference)} points, exactly"
-                if look.is_exact
-                else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
-                f"{signed(self.high)}",
-            ),
+            ("Difference", f"{signed(self.difference)} points, {'exactly' if look.is_exact else self._interval}"),
             ("Difference of", f"{ESTIMANDS_IN_WORDS[self.estimand]} (--estimand)"),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
             (

@@ -86,11 +86,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
 def _lead(found: Gate) -> tuple[Block, ...]:
     look, spec = found.last, found.spec
     changed = found.right_to_wrong + found.wrong_to_right
-    interval = (
-        "exactly"
-        if look.is_exact
-        else f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
-    )
+    interval = f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
     value = points(look.difference, is_signed=True)
     of_items = f"{count(look.n_items)} of {plural(found.n_total, 'question')}"
     answers = (
@@ -98,7 +94,7 @@ def _lead(found: Gate) -> tuple[Block, ...]:
         Answer(
             f"{found.candidate_id} minus {found.baseline_id}",
             value,
-            interval,
+            "exactly" if look.is_exact else interval,
             f"{points(found.baseline_score)} to {points(found.candidate_score)}, from {of_items}",
             found.sentence,
         ),
