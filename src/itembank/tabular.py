@@ -117,6 +117,11 @@ def records(table: "pl.DataFrame") -> tuple[SimpleNamespace, ...]:
     return tuple(SimpleNamespace(**row) for row in table.iter_rows(named=True))
 
 
+def picked(source: object, *names: str) -> dict[str, Any]:
+    """Return attributes as a record, by their names."""
+    return {name: getattr(source, name) for name in names}
+
+
 class Pictured:
     """What has a page, or could have one."""
 

@@ -12,7 +12,7 @@ from itembank.pages import pictures
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import OF_OBJECTS, marks, nominal, number, panels, picture
 from itembank.pages.pictures import SHARPNESS, WIDTH
-from itembank.pages.theme import ONE_MAIN
+from itembank.pages.theme import COLOURS
 
 SIGNATURES = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
 
@@ -49,7 +49,7 @@ def test_a_picture_is_as_wide_as_documents_show_it_and_small(tmp_path):
 def test_title_note_and_what_a_menu_stands_at_are_in_the_picture(tmp_path):
     params = [{"name": "model", "value": "gpt", "bind": {"input": "select", "options": ["gpt", "other"]}}]
     text = drawn(params=params).save(tmp_path / "f.svg").read_text(encoding="utf-8")
-    assert ONE_MAIN.light.lower() in text.lower()
+    assert COLOURS["main"].light.lower() in text.lower()
     for words in ("Ten points", "Model: gpt. Each is a square.", "Height"):
         assert words in text
 

@@ -16,7 +16,7 @@ from itembank.output_keys import source
 from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Kind, Section, Table, Text, heads
 from itembank.pages.pictures import chart_script
 from itembank.pages.render import Page, cell, page_html
-from itembank.pages.theme import ONE_MAIN
+from itembank.pages.theme import COLOURS
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"
 BAR = {"mark": "bar", "encoding": {"x": {"field": "id", "type": "nominal"}, "y": {"field": "value"}}}
@@ -153,7 +153,7 @@ def test_a_notebook_gets_words_and_still_pictures_without_scripts(page):
     assert "alert(1)" in shown
     picture = re.search(r'<img src="data:image/svg[+]xml;base64,([^"]*)" alt="Three bars', shown).group(1)
     svg = base64.b64decode(picture).decode()
-    assert ONE_MAIN.light.lower() in svg.lower()
+    assert COLOURS["main"].light.lower() in svg.lower()
     assert "<script" not in svg
 
 

@@ -54,10 +54,10 @@ def test_categories_are_as_far_apart_as_okabe_and_ito_with_every_colour_vision(m
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_marks_and_text_stand_out_from_the_background(mode):
-    back = getattr(theme.BACKGROUND, mode)
+    back = getattr(theme.COLOURS["paper"], mode)
     assert min(contrast(getattr(tone, mode), back) for tone in theme.CATEGORIES) >= 3.0
-    assert contrast(getattr(theme.INK, mode), back) >= 7.0
-    assert contrast(getattr(theme.MUTED, mode), back) >= 4.5
+    assert contrast(getattr(theme.COLOURS["ink"], mode), back) >= 7.0
+    assert contrast(getattr(theme.COLOURS["muted"], mode), back) >= 4.5
     panel = getattr(theme.COLOURS["panel"], mode)
     for verdict in ("good", "bad", "warn"):
         assert contrast(getattr(theme.COLOURS[verdict], mode), panel) >= 4.5

@@ -18,6 +18,7 @@ from itembank.cli.render import Printer, detail, is_verbose, note, progress, war
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 from itembank.errors import shell_word
 from itembank.tables import all_of, plural
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,8 +76,7 @@ def calibrate_command(
         Path | None, options.spec_file("the spec of --method", "known_guessing, by_task or precision")
     ],
     choices: Annotated[Choices, {"Item model": _ITEM_MODEL}],
-    within: options.Within,
-    across: options.Across,
+    scores: Annotated[Choices, {"within": options.Within, "across": options.Across}],
     folds: Annotated[
         bool,
         option(
@@ -118,13 +118,12 @@ def calibrate_command(
     if items is not None:
         refuse_unused((fitted, False, "results of many past models, not with --items"))
         check_bank_destination(output, overwrite=force)
-        choices = {"within": within, "across": across}
         if parameters:
             if responses:
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
-            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
+            _start_known(items, output, {**scores, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, choices, out, force=force)
+            _start(items, responses, output, scores, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -137,13 +136,12 @@ def calibrate_command(
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
-            begun = {"within": within, "across": across}
-            _begin(matrix.items, matrix, output, begun, out, force=force)
+            _begin(matrix.items, matrix, output, scores, out, force=force)
             return
-        ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
+        ScoreTargets.create(matrix.items, **scores)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = ib.calibrate(matrix, spec, within=within, across=across, progress=report)
+            bank = ib.calibrate(matrix, spec, **scores, progress=report)
         if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
@@ -195,15 +193,11 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
     calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
     facts = {
         "bank": bank.bank_id,
-        "n_models": bank.n_models,
-        "n_items": bank.n_items,
+        **picked(bank, "n_models", "n_items"),
         "n_scenarios": bank.targets.n_scenarios,
-        "method": calibration.method,
-        "item_model": calibration.item_model,
+        **picked(calibration, "method", "item_model"),
         "family": calibration.parameters.family,
-        "n_dims": calibration.n_dims,
-        "converged": calibration.converged,
-        "n_iterations": calibration.n_iterations,
+        **picked(calibration, "n_dims", "converged", "n_iterations"),
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
         "score_correlation": calibration.score_correlation,
         **({"caution": calibration.caution} if calibration.caution else {}),
@@ -253,8 +247,7 @@ def _begin(
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items).to_dicts()
     row = {
         "bank": bank.bank_id,
-        "n_models": bank.n_models,
-        "n_items": bank.n_items,
+        **picked(bank, "n_models", "n_items"),
         "n_scenarios": bank.targets.n_scenarios,
         "method": bank.calibration.method,
     }

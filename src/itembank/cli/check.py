@@ -59,13 +59,8 @@ _ITEMS: Choices = {
     ),
     "reasons": option("Print the items with this reason. Repeatable.", "--reason", type=tuple(REASONS), multiple=True),
     "n_rows": option("Flagged items to print.", "--most", metavar="N", type=options.COUNT, default=20),
-    "output": option(
-        "Write all items to this file: .csv or .parquet.",
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=options.ANY_PATH,
-        callback=options.checked_table_path,
+    "output": options.written(
+        "Write all items to this file: .csv or .parquet.", "FILE", callback=options.checked_table_path
     ),
     "fail_on": option("Exit with code 1 when an item has this reason. Repeatable.", type=tuple(REASONS), multiple=True),
     "report": options.Report,
@@ -211,29 +206,20 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> No
 def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
     text = row.get("text")
     return {
-        "item_id": row["item_id"],
+        **row,
         "reason": row["reasons"],
         "P(defect)": "-" if row["reasons"] == "duplicate" else f"{row['probability']:.2f}",
-        "mean": row["mean"],
         "item-rest": f"{row['item_rest']:.2f}",
-        "evidence": row["evidence"],
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
     }
 
 
 def _print_groups(differential: "DifferentialItems") -> None:
-    rows = [
-        {
-            "group": row["group"],
-            "scenario": row["scenario"],
-            "score_effect": row["score_effect"],
-            "items that differ": f"{row['n_flagged']}/{row['n_items']}",
-            "flagged_effect": row["flagged_effect"],
-        }
-        for row in differential.scores.to_dicts()
-    ]
+    scores = differential.scores.to_dicts()
+    rows = [{**row, "items that differ": f"{row['n_flagged']}/{row['n_items']}"} for row in scores]
     title = f"Scores by {differential.column}, in points at equal ability"
-    TABLE.rows(rows, "check-items", title=title)
+    columns = ("group", "scenario", "score_effect", "items that differ", "flagged_effect")
+    TABLE.rows(rows, "check-items", title=title, columns=columns)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 
@@ -307,19 +293,13 @@ def print_checks(checks: "Checks", out: Printer) -> None:
 def _print_sections(checks: "Checks") -> None:
     from itembank.auditing.person_fit import ONE_RUN, SHIFT
 
-    sections: list[Callable[[], None]] = []
-    if checks.changes:
-        sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
-    if checks.fit is not None:
-        sections.append(partial(_print_fit, checks.fit))
-    if checks.drift is not None:
-        sections.append(partial(_print_drift, checks.drift))
-    if checks.accuracy is not None:
-        sections.append(partial(_print_accuracy, checks.accuracy))
-    for number, show in enumerate(sections):
+    changes = [f"Changed: {sentence}" for sentence in checks.changes]
+    parts: list[tuple[Callable[[Any], None], Any]] = [(_say, changes or None), (_print_fit, checks.fit)]
+    parts += [(_print_drift, checks.drift), (_print_accuracy, checks.accuracy)]
+    for number, (show, found) in enumerate((show, found) for show, found in parts if found is not None):
         if number:
             click.echo()
-        show()
+        show(found)
     for hint in checks.hints:
         (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
@@ -331,42 +311,25 @@ def _say(sentences: Sequence[str]) -> None:
 
 def _print_fit(fit: "FitCheck") -> None:
     _say(fit.verdicts)
-    names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
-    rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
-    columns = ("model_id", "items", *names[1:])
+    names = ("model_id", "items", "misfit", "typicality", "p_value", "verdict", "groups")
+    rows = [{**row, "items": row["n_items"]} for row in fit.rows()]
     title = "Fit of each model, compared with past models"
-    TABLE.rows(rows, "check", title=title, columns=columns, least=("misfit", "items"))
-    named = [
-        {
-            "model_id": row["model_id"],
-            "group": row["group"],
-            "items": row["n_items"],
-            "others": row["n_reference"],
-            **{name: row[name] for name in ("mean", "expected", "difference", "p_value", "verdict")},
-        }
-        for row in fit.groups.filter(kind="named").iter_rows(named=True)
-    ]
+    TABLE.rows(rows, "check", title=title, columns=names, least=("misfit", "items"))
+    named = fit.groups.filter(kind="named").rename({"n_items": "items", "n_reference": "others"}).to_dicts()
     if named:
         title = "Suspected items: score in points, and what the other answers suggest"
-        TABLE.rows(named, "check", title=title, least=("items", "others"))
+        columns = ("model_id", "group", "items", "others", "mean", "expected", "difference", "p_value", "verdict")
+        TABLE.rows(named, "check", title=title, columns=columns, least=("items", "others"))
 
 
 def _print_drift(drift: "ItemDrift") -> None:
     _say(drift.verdicts)
-    rows = [
-        {
-            "item_id": row["item_id"],
-            "scenario": row["scenario"],
-            "models": row["n_models"],
-            "difference": row["difference"],
-            "z": f"{row['z']:.1f}",
-            "verdict": row["verdict"],
-        }
-        for row in map(vars, drift.drifted[:MOST_DRIFTED])
-    ]
+    drifted = map(vars, drift.drifted[:MOST_DRIFTED])
+    rows = [{**row, "models": row["n_models"], "z": f"{row['z']:.1f}"} for row in drifted]
     if rows:
         title = "Drifted items: points more or less than other answers suggest"
-        TABLE.rows(rows, "check", title=title, least=("models", "scenario"))
+        columns = ("item_id", "scenario", "models", "difference", "z", "verdict")
+        TABLE.rows(rows, "check", title=title, columns=columns, least=("models", "scenario"))
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 

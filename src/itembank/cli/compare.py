@@ -121,8 +121,7 @@ def compare_command(
 
         every, found = comparison, comparison.method
         if len(comparison.targets) == 1 and len(comparison.model_ids) == 2:  # every score of two models
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # given before
+            with warnings.catch_warnings(action="ignore", category=DataWarning):  # given before
                 every = compared(method=method if found == BY_DESIGN else found, target="all")
         if loaded is None:
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)

@@ -32,7 +32,7 @@ from itembank.errors import shell_word
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.sessions.events import Answer, Failed
 from itembank.tables import plural
 
@@ -219,16 +219,13 @@ def verdict_command(
         from itembank.gating.noise import advice, more_items_or_repeats
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
+    reading: dict[str, Any] = {"match": match, "errors": rule["errors"], "jq": jq}
+    reading["allow_mixed_prompts"] = allow_mixed_prompts
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
     with working("gate") as advance:
         one, other = (
-            read_run(
-                *([path], loaded, match, rule["errors"]),
-                allow_mixed_prompts=allow_mixed_prompts,
-                repeats=repeats,
-                jq=jq,
-            )
+            read_run([path], loaded, repeats="count" if repeats else "error", **reading)
             for path in (baseline, candidate)
         )
         chosen = None if selection is None else as_selection(selection)
@@ -297,26 +294,15 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
 
 
 def read_run(
-    paths: Sequence[Path],
-    bank: "ib.Bank | None",
-    match: str,
-    errors: "Errors | None" = None,
-    *,
-    allow_mixed_prompts: bool,
-    repeats: bool = False,
-    jq: str | None = None,
+    paths: Sequence[Path], bank: "ib.Bank | None", *, match: str, repeats: Repeats = "error", **reading: Any
 ) -> "ib.ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
     from itembank.readers.read import read_matrix
 
     if bank is not None:
-        how: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors, "jq": jq}
-        return read_new_results(bank, paths, **how)
-    with importing_first(paths, jq):
-        spec = ReadingSpec(
-            allow_mixed_prompts=allow_mixed_prompts, repeats="count" if repeats else "error", errors=errors, jq=jq
-        )
-        return read_matrix(list(paths), spec)
+        return read_new_results(bank, paths, match=match, **reading)
+    with importing_first(paths, reading["jq"]):
+        return read_matrix(list(paths), ReadingSpec(repeats=repeats, **reading))
 
 
 @_to_a_reader_who_may_leave()
@@ -373,7 +359,7 @@ def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str]
 def start_command(
     *,
     baseline: Annotated[Path, argument(type=options.EXISTING)],
-    output: Annotated[Path, option("Folder of the gate.", "-o", "--output", metavar="GATE", type=options.OTHER_FOLDER)],
+    output: Annotated[Path, options.written("Folder of the gate.", "GATE", options.OTHER_FOLDER)],
     bank: Bank,
     rule: Annotated[Choices, _RULE],
     max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],
@@ -400,7 +386,7 @@ def start_command(
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes():
-        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False, jq=jq)
+        given = read_run([baseline], loaded, match=match, errors=spec.errors, jq=jq)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         first = plan.next_items()
@@ -446,6 +432,7 @@ def next_command(
       itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
     """
     from itembank.gating.gate import option_probabilities
+    from itembank.harnesses.id_forms import id_text
 
     is_run = how["command"] is not None
     if is_run == bool(candidate):
@@ -477,7 +464,8 @@ def next_command(
     if found.next_items and outputs["out"].is_table:
         if not is_quiet():
             click.echo(coloured(wrapped(found.sentence)), err=True)
-        _print_items(found.next_items, ids, plan)
+        with _to_a_reader_who_may_leave():
+            print_exactly(id_text(ids, found.next_items, plan.baseline.items))
     else:
         print_gate(found, outputs["out"])
     end_gate(found, outputs, then)
@@ -495,12 +483,8 @@ def _run_by_command(
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
         if run.n_items:
             note(f"Continuing: {plural(run.n_items, 'item', 'are')} answered.")
-        with ends_like_ctrl_c():
-            try:  # a `GateRun` has what is asked of a session
-                drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
-            except KeyboardInterrupt:
-                note(f"Stopped with {plural(run.n_items, 'answer')}, all kept. The same command continues from here.")
-                raise
+        with ends_like_ctrl_c(run):  # a `GateRun` has what is asked of a session
+            drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
         return run.result
 
 
@@ -522,10 +506,3 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
             )
 
     return tell
-
-
-@_to_a_reader_who_may_leave()
-def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
-    from itembank.harnesses.id_forms import id_text
-
-    print_exactly(id_text(form, item_ids, plan.baseline.items))

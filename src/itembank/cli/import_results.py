@@ -18,6 +18,7 @@ from itembank.readers.public.sources import GIGABYTE, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import sources
 from itembank.tables import plural
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
@@ -356,11 +357,7 @@ def download_command(
 def _list_sources(out: Printer) -> None:
     rows = [
         {
-            "name": one.name,
-            "holds": one.holds,
-            "n_models": one.n_models,
-            "n_items": one.n_items,
-            "licence": one.licence,
+            **picked(one, "name", "holds", "n_models", "n_items", "licence"),
             "checked_against": one.checked,
             "can_download": one.download is not None,
             "version": None if one.download is None else one.download.version,

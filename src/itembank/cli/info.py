@@ -10,9 +10,10 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
 from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
-from itembank.cli.signatures import argument, option, verb
+from itembank.cli.signatures import argument, verb
 from itembank.errors import shell_word, shown, visible
 from itembank.tables import plural
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
@@ -128,17 +129,13 @@ def _in_words(change: "Change") -> dict[str, Any]:
     told = change.arguments.get("run_with")  # a stranger's file may hold anything
     run_with = "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
     return {
-        "version": change.version,
-        "at": change.at,
-        "operation": change.operation,
+        **picked(change, "version", "at", "operation"),
         "items": _counted(counts),
         "models": _counted(models),
-        "target_id": change.target_id,
-        "note": change.note,
+        **picked(change, "target_id", "note"),
         **({"run with": run_with} if run_with else {}),
         "link": None if change.link is None else change.link.method,
-        "bank": change.bank,
-        "by": change.by,
+        **picked(change, "bank", "by"),
     }
 
 
@@ -201,13 +198,8 @@ def report_command(
     source: Annotated[Path, argument(metavar="BANK|JOURNAL|STUDY", type=options.BankPath(file_okay=True))],
     output: Annotated[
         Path,
-        option(
-            "The page; its name must end in .html.",
-            "-o",
-            "--output",
-            metavar="FILE",
-            type=options.NEW_FILE,
-            callback=checked_report_path,
+        options.written(
+            "The page; its name must end in .html.", "FILE", options.NEW_FILE, callback=checked_report_path
         ),
     ],
     bank: options.BankOfJournal,

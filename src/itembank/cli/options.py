@@ -213,14 +213,19 @@ Out: TypeAlias = Annotated[
 ]
 
 
-def output(what: str, **more: Any) -> Maker:
+def written(text: str, metavar: str, kind: click.Path = ANY_PATH, **more: Any) -> Maker:
     """Make `-o/--output`."""
-    return option(f"Where to write {what}.", "-o", "--output", metavar="PATH", type=ANY_PATH, **more)
+    return option(text, "-o", "--output", metavar=metavar, type=kind, **more)
+
+
+def output(what: str, **more: Any) -> Maker:
+    """Make `-o/--output`, any path."""
+    return written(f"Where to write {what}.", "PATH", **more)
 
 
 def folder(what: str) -> Maker:
     """Make `-o/--output`, a folder."""
-    return option(f"Where to write {what}.", "-o", "--output", metavar="FOLDER", type=OTHER_FOLDER)
+    return written(f"Where to write {what}.", "FOLDER", OTHER_FOLDER)
 
 
 Jobs: TypeAlias = Annotated[

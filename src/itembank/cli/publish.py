@@ -159,7 +159,15 @@ def pull_command(
     note(f"Next: itembank info {shell_word(output)}")
 
 
-@verb("ids")
+@click.group("export", cls=Group)
+def export_command() -> None:
+    """Write chosen items in the form that another tool reads.
+
+    itembank export ids bank --selection selection.json --form swe-bench
+    """
+
+
+@verb("ids", export_command)
 def export_ids_command(
     *,
     bank: options.Bank,
@@ -184,14 +192,3 @@ def export_ids_command(
     if chosen is None:
         raise click.UsageError("Say which items: --selection FILE.")
     print_exactly(id_text(form, chosen.item_ids, loaded.responses.items))
-
-
-@click.group("export", cls=Group)
-def export_command() -> None:
-    """Write chosen items in the form that another tool reads.
-
-    itembank export ids bank --selection selection.json --form swe-bench
-    """
-
-
-export_command.add_command(export_ids_command)

@@ -69,10 +69,7 @@ def session_command() -> None:
 def start(
     *,
     bank: options.Bank,
-    output: Annotated[
-        Path,
-        option("The journal to make; it must not exist.", "-o", "--output", metavar="JOURNAL", type=options.ANY_PATH),
-    ],
+    output: Annotated[Path, options.written("The journal to make; it must not exist.", "JOURNAL")],
     model_id: Annotated[str, "Id of the new model."],
     choices: Session,
     seed: options.Seed,
@@ -278,12 +275,10 @@ def replay_command(
     jobs: options.Jobs,
     output: Annotated[
         Path | None,
-        option(
+        options.written(
             "Also write every item asked, one row each, to this .csv or .parquet file.",
-            "-o",
-            "--output",
-            metavar="PATH",
-            type=options.NEW_FILE,
+            "PATH",
+            options.NEW_FILE,
             callback=options.checked_table_path,
         ),
     ],

@@ -20,6 +20,7 @@ from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.tables import amount, plural, points_of
+from itembank.tabular import picked
 
 _ITEMS: Choices = {
     "session_file": option(
@@ -278,9 +279,7 @@ def session_facts(session: "ib.AdaptiveSession") -> dict[str, Any]:
         "left": dict(session.left),
         "whole_costs": {unit: whole for unit, (whole, _, _) in session.whole_costs.items()},
         "assumed_costs": {unit: amount for unit, (_, amount) in session.assumed_costs.items()},
-        "reason_stopped": session.reason_stopped,
-        "is_precise": session.is_precise,
-        "conclusion": session.conclusion,
+        **picked(session, "reason_stopped", "is_precise", "conclusion"),
     }
 
 
@@ -288,13 +287,16 @@ def _main_facts(session: "ib.AdaptiveSession", facts: Mapping[str, Any]) -> dict
     """Facts that a person reads; JSON has all."""
     from itembank.pages.theme import count
 
-    words = in_words(facts) | {"costs": list(cost_words(session))}
+    words = {
+        name: [f"{size:g} {unit}" for unit, size in value.items()] if isinstance(value, Mapping) else value
+        for name, value in facts.items()
+    }
     assumed = [
         f"{count(n)} of {count(session.n_items)} answers told no {unit}: {amount(total / n)} was assumed for each, "
         f"{amount(total)} in all"
         for unit, (n, total) in session.assumed_costs.items()
     ]
-    return words | {"assumed": assumed}
+    return words | {"costs": list(cost_words(session)), "assumed": assumed}
 
 
 def _in_a_sentence(session: "ib.AdaptiveSession", rows: Sequence[Mapping[str, Any]]) -> str:
@@ -351,11 +353,3 @@ def exit_if_imprecise(session: "ib.AdaptiveSession") -> None:
     is_over = session.reason_stopped is not None and not session.pending
     if is_over and session.pool.spec.stopping.has_rules and not session.is_precise:
         click.get_current_context().exit(EXIT_IMPRECISE)
-
-
-def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Write amounts by unit as a table shows them."""
-    return {
-        name: [f"{amount:g} {unit}" for unit, amount in value.items()] if isinstance(value, Mapping) else value
-        for name, value in facts.items()
-    }

@@ -100,26 +100,19 @@ def run(
     with (
         working("session run") as advance,
         ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
-        ends_like_ctrl_c(),
+        ends_like_ctrl_c(session),
+        warned_once(),
     ):
-        try:
-            with warned_once():
-                ib.harnesses.drive(session, items, **running, after_answer=_say_how_far, on_interrupt=items.interrupt)
-        except KeyboardInterrupt:
-            note(f"Stopped with {plural(session.n_items, 'answer')}, all kept. The same command continues from here.")
-            raise
+        ib.harnesses.drive(session, items, **running, after_answer=_say_how_far, on_interrupt=items.interrupt)
     print_session(journal, loaded, out)
 
 
 def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
-    from itembank.sessions.session_spec import CUSTOM
-
     if isinstance(answer, Failed):
         note_failure(answer)
         return
-    target = session.pool.spec.target
-    name = target if isinstance(target, str) else CUSTOM
+    name = session.pool.spec.wanted
     row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
     note("  ".join([f"{session.n_items} answered", f"{name} {points_text(row)}", *cost_words(session)]))
 
@@ -131,8 +124,8 @@ def note_failure(answer: "Failed") -> None:
 
 
 @contextlib.contextmanager
-def ends_like_ctrl_c() -> Iterator[None]:
-    """Let a request to end, of a scheduler or a terminal that closes, do what Ctrl-C does."""
+def ends_like_ctrl_c(run: Any) -> Iterator[None]:
+    """Let a request to end, of a scheduler or a terminal that closes, do what Ctrl-C does, and say what is kept."""
     numbers = [signal.SIGTERM, signal.SIGHUP]
     is_ours = threading.current_thread() is threading.main_thread()
     changed = [number for number in numbers if is_ours and signal.getsignal(number) is signal.SIG_DFL]
@@ -140,6 +133,9 @@ def ends_like_ctrl_c() -> Iterator[None]:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
+    except KeyboardInterrupt:
+        note(f"Stopped with {plural(run.n_items, 'answer')}, all kept. The same command continues from here.")
+        raise
     finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)

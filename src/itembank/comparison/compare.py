@@ -36,6 +36,7 @@ from itembank.readers.agreement import only_items
 from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.tabular import picked
 
 USUAL = ComparisonSpec()
 
@@ -188,20 +189,13 @@ def compared(responses: ResponseMatrix, find: Find, spec: ComparisonSpec) -> Com
     difference, tests = intervals_and_tests(found.evidence, spec, ends)
     return Comparison(
         model_ids=tuple(responses.model_ids),
-        targets=found.targets,
         difference=difference,
         tests=tests,
-        pairs=found.pairs,
         ranking=Ranking.of(responses.model_ids, found.targets, found.score, difference.value, tests, level=spec.level),
         spec=spec,
-        method=found.method,
-        interval_kind=found.interval_kind,
-        bank_id=found.bank_id,
-        target_id=found.target_id,
-        typicality=found.typicality,
-        last=found.last,
-        remarks=found.remarks,
         lost=told,
+        **picked(found, "targets", "pairs", "method", "interval_kind", "bank_id", "target_id", "typicality"),
+        **picked(found, "last", "remarks"),
     )
 
 

@@ -19,7 +19,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 from itembank.tables import decimals_of, plural
-from itembank.tabular import Fact, Tabular
+from itembank.tabular import Fact, Tabular, picked
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,9 +333,7 @@ class Comparison(Tabular):
         columns |= {
             "typicality_a": pl.Series(self.typicality.typicality[first], nan_to_null=True),
             "typicality_b": pl.Series(self.typicality.typicality[second], nan_to_null=True),
-            "level": self.spec.level,
-            "estimand": self.estimand,
-            "method": self.method,
+            **picked(self, "level", "estimand", "method"),
             "interval": self.interval_kind,
             "bank": self.bank_id,
             "target_id": self.target_id,

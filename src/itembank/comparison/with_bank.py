@@ -130,8 +130,7 @@ def _by_past_models(
     standard_errors: FloatArray = np.zeros((matrix.n_models, len(compared.targets)))
     typicality = Typicality.unknown(matrix.n_models)
     if estimator is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the warnings on the responses have been given
+        with warnings.catch_warnings(action="ignore", category=DataWarning):  # of the responses, given before
             estimates = estimate(bank, matrix, selection=compared.selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         score = np.where(np.isnan(values), score, values)

@@ -134,6 +134,8 @@ def compare_answers(
     )
     if not responses.is_binary:
         only_a, only_b = np.full((2, *shape), np.nan)
+    is_uneven = OVERALL in targets and len({int(np.sum(scenarios == name)) for name in known}) > 1
+    said = f"the overall score is the mean over all items, of {len(known)} scenarios of unequal size"
     return Found(
         targets=targets,
         evidence=Evidence(difference, variance, unit, fell, rose, degrees, np.ones(shape), estimand == RUN),
@@ -147,7 +149,7 @@ def compare_answers(
         method="paired",
         interval_kind="classical",
         typicality=Typicality.unknown(n_models),
-        remarks=_remarks(targets, [int(np.sum(scenarios == name)) for name in known]),
+        remarks=(Fact(said),) if is_uneven else (),
     )
 
 
@@ -176,10 +178,3 @@ def _scores(
     np.add.at(right, first, -shared * difference)
     relative = np.linalg.lstsq(laplacian, right, rcond=None)[0]
     return np.asarray(relative + np.average(means - relative, weights=counts))
-
-
-def _remarks(targets: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Say what the overall score is if a bank's could be another."""
-    if OVERALL not in targets or len(set(sizes)) < 2:
-        return ()
-    return (Fact(f"the overall score is the mean over all items, of {len(sizes)} scenarios of unequal size"),)

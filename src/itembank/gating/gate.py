@@ -248,8 +248,7 @@ def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> Respons
 
     spec = ReadingSpec(response="probability", allow_mixed_prompts=True)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the logs have been read, and warned of, before
+        with warnings.catch_warnings(action="ignore", category=DataWarning):  # of the logs, given before
             found = read_matrix(list(paths), spec)
     except DataError:
         return None

@@ -14,7 +14,7 @@ from itembank.gating.gate_spec import GateSpec
 from itembank.gating.results import Gate, points
 from itembank.numerics.intervals import normal_quantile
 from itembank.numerics.paired import PairedLook, flips
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, picked
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,10 +88,7 @@ class SelfTest(Tabular):
             "sentence": self.sentence,
             "n_items": self.n_items,
             "flips": {"right_to_wrong": self.fell, "wrong_to_right": self.rose},
-            "difference": self.difference,
-            "low": self.low,
-            "high": self.high,
-            "margin_held": self.margin_held,
+            **picked(self, "difference", "low", "high", "margin_held"),
             "noise_floor": self.floor(),
             "margins": self.rows(),
         }

@@ -12,7 +12,7 @@ from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.responses.error_kinds import Errors
 from itembank.tables import all_of, amount, plural
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, picked
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
@@ -248,10 +248,7 @@ class Gate(Tabular):
         candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
         margin, size = points(spec.margin), points(abs(look.difference))
         scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:z.1f}"  # none is -0.0
-        if look.is_exact:
-            interval = f"on {all_of(self.n_total, 'item')}"
-        else:
-            interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
+        interval = f"on {all_of(self.n_total, 'item')}" if look.is_exact else self._interval
         if self.verdict == "pass":
             same = self.right_to_wrong + self.wrong_to_right == 0 and not (self.lost and self.lost.candidate.n)
             told = f" It gave the same answers as {baseline} to {all_of(look.n_items, 'item')}." if same else ""
@@ -267,7 +264,7 @@ class Gate(Tabular):
         of_runs = remedy("estimand='run'", "--estimand run")
         alone = "" if self.estimand == RUN else f" For the difference of these two runs alone: {of_runs}."
         if self.lost is not None and self.lost.reason:
-            more = self._lost_too_many
+            more = self._too_many(self.lost)
         elif self.is_chosen:
             drop = abs(look.difference) if spec.both_sides else -look.difference
             then = "pass" if drop < spec.margin - TIE else "fail"
@@ -292,12 +289,8 @@ class Gate(Tabular):
         differs = f"{candidate} differs from {baseline} by {signed(look.difference)} points"
         return f"UNDECIDED: {differs} ({scores}, {interval}).{more}"
 
-    @property
-    def _lost_too_many(self) -> str:
+    def _too_many(self, lost: Lost) -> str:
         """Why lost answers leave a candidate undecided, and what to do."""
-        lost = self.lost
-        if lost is None:
-            return ""
         if lost.reason == "too many":
             most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
             return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."
@@ -327,6 +320,10 @@ class Gate(Tabular):
         return f"is worse, by at most {most}" if proved == "is worse" else f"is at most {most} worse"
 
     @property
+    def _interval(self) -> str:
+        return f"{100 * self.spec.level:g} % interval {signed(self.low)} to {signed(self.high)}"
+
+    @property
     def is_all_run(self) -> bool:
         """Whether the candidate answered every item."""
         return self.n_items >= self.n_total
@@ -342,13 +339,7 @@ class Gate(Tabular):
         ways.append(("better by more", look.by_alarm[0], math.floor))
         proved = [f"{way} than {_rounded(size, near)}" for way, size, near in ways if size > 0.0]
         return (
-            (
-                "Difference",
-                f"{signed(self.difference)} points, exactly"
-                if look.is_exact
-                else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
-                f"{signed(self.high)}",
-            ),
+            ("Difference", f"{signed(self.difference)} points, {'exactly' if look.is_exact else self._interval}"),
             ("Difference of", f"{ESTIMANDS_IN_WORDS[self.estimand]} (--estimand)"),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
             (
@@ -368,36 +359,22 @@ class Gate(Tabular):
         """Return plain data, as ``--format json`` prints it; the keys are described in docs/gate.md."""
         spec, lost = self.spec, self.lost
         if_wrong = lost.ways.get("wrong", (None, None)) if lost else (None, None)
-        answered = max(self.last.n_items, 1)
+        flips = picked(self, "right_to_wrong", "wrong_to_right")
         return {
             "schema_version": SCHEMA,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "difference": self.difference,
-            "low": self.low,
-            "high": self.high,
+            **picked(self, "verdict", "sentence", "difference", "low", "high"),
             "level": spec.level,
             "lower_bound": self.last.by_miss[0],
             "upper_bound": self.last.by_alarm[1],
             "margin": spec.margin,
             "tolerance": spec.healthy,
-            "both_sides": spec.both_sides,
-            "false_alarm": spec.false_alarm,
-            "miss": spec.miss,
+            **picked(spec, "both_sides", "false_alarm", "miss"),
             "baseline": self.baseline_id,
             "candidate": self.candidate_id,
-            "baseline_score": self.baseline_score,
-            "candidate_score": self.candidate_score,
-            "n_items": self.n_items,
-            "n_total": self.n_total,
+            **picked(self, "baseline_score", "candidate_score", "n_items", "n_total"),
             "is_exact": self.last.is_exact,
-            "flips": {
-                "right_to_wrong": self.right_to_wrong,
-                "wrong_to_right": self.wrong_to_right,
-                "share": (self.right_to_wrong + self.wrong_to_right) / answered,
-            },
-            "method": self.method,
-            "estimand": self.estimand,
+            "flips": {**flips, "share": sum(flips.values()) / max(self.last.n_items, 1)},
+            **picked(self, "method", "estimand"),
             "bank": self.bank_id,
             "errors": lost.errors if lost else None,
             "n_lost_baseline": lost.baseline.n if lost else 0,
@@ -407,10 +384,7 @@ class Gate(Tabular):
             "items_to_decide": self.items_to_decide,
             "cost_to_decide": dict(self.cost_to_decide),
             "next_items": list(self.next_items),
-            "looks": [
-                {"n_items": one.n_items, "difference": one.difference, "low": one.low, "high": one.high}
-                for one in self.looks
-            ],
+            "looks": [picked(one, "n_items", "difference", "low", "high") for one in self.looks],
             "scenarios": [asdict(one) for one in self.scenarios],
             "notes": list(self.notes),
             "exit_code": self.exit_code,
@@ -420,7 +394,7 @@ class Gate(Tabular):
     def table(self) -> pl.DataFrame:
         """One row: the verdict and what it rests on."""
         flat = {k: v for k, v in self.to_dict().items() if not isinstance(v, list | dict)}
-        flips = {"right_to_wrong": self.right_to_wrong, "wrong_to_right": self.wrong_to_right}
+        flips = picked(self, "right_to_wrong", "wrong_to_right")
         return pl.DataFrame([flat | flips]).drop("schema_version", "sentence")
 
 

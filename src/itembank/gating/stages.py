@@ -35,7 +35,7 @@ from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.tables import all_of, plural
-from itembank.tabular import Compact, Fact
+from itembank.tabular import Compact, Fact, picked
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -126,10 +126,8 @@ class GatePlan(Compact):
         DataError
             If the first stage is not answered yet; and as `gate`.
         """
-        given, known = (
-            as_responses(candidate, self.spec.errors),
-            None if probabilities is None else as_responses(probabilities),
-        )
+        given = as_responses(candidate, self.spec.errors)
+        known = None if probabilities is None else as_responses(probabilities)
         lost = "" if given.lost is None else f" Answers were lost: {given.lost.in_words}. {how_to_count()}."
 
         def judge(one: ResponseMatrix, other: ResponseMatrix) -> Gate:
@@ -257,9 +255,7 @@ class GatePlan(Compact):
         record = {
             "schema_version": 1,
             "spec": asdict(self.spec),
-            "order": list(self.order),
-            "sizes": list(self.sizes),
-            "boundaries": list(self.boundaries),
+            **picked(self, "order", "sizes", "boundaries"),
             "bank": self.bank_id,
             "bank_place": place,
         }
@@ -285,8 +281,7 @@ class GatePlan(Compact):
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # of lost answers, given at the start
+            with warnings.catch_warnings(action="ignore", category=DataWarning):  # of lost answers, given at the start
                 baseline = read_responses(Path(folder) / BASELINE)
             probabilities = Path(folder) / PROBABILITIES
             plan = cls(

@@ -395,13 +395,9 @@ def _published(bank: Bank) -> tuple[Block, ...]:
         return (Text("The questions to run were drawn by chance: intervals cover the true score whatever a model is."),)
     if not measured:
         return (Text("The bank was published without past models' answers and without errors measured on them."),)
-    found = {name: np.array([one.measured[name] for one in measured]) for name in ("error", "half_width", "coverage")}
-    rows = {
-        "items": [one.selection.n_items for one in measured],
-        "error": 100.0 * found["error"],
-        "half_width": 100.0 * found["half_width"],
-        "coverage": found["coverage"],
-    }
+    units = {"error": 100.0, "half_width": 100.0, "coverage": 1.0}
+    rows = {name: [unit * one.measured[name] for one in measured] for name, unit in units.items()}
+    rows["items"] = [one.selection.n_items for one in measured]
     columns = (
         Column("items", "Questions to run", "count"),
         ERROR,

@@ -96,10 +96,7 @@ class Table:
         name: str,
         rows: "Columns | pl.DataFrame | Sequence[Mapping[str, Any]]",
         columns: Iterable[Column],
-        *,
-        n_shown: int = 15,
-        note: str = "",
-        entries: tuple["Facts", ...] = (),
+        **more: Any,
     ) -> Self:
         """Make a table with data of its own, of this name: from columns, a frame or records, which may hold more."""
         columns = tuple(columns)
@@ -107,7 +104,7 @@ class Table:
             one.name: [row[one.name] for row in rows] if isinstance(rows, Sequence) else rows[one.name]
             for one in columns
         }
-        return cls(caption, Data(name, own), columns, n_shown, note, entries)
+        return cls(caption, Data(name, own), columns, **more)
 
 
 @dataclass(frozen=True, slots=True)

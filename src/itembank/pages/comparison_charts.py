@@ -10,7 +10,7 @@ from itembank.comparison.comparisons import Comparison
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table, heads
-from itembank.pages.grammar import ROW, Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
+from itembank.pages.grammar import ENDS, ROW, Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
 from itembank.pages.theme import interval_words, level_words, points
 from itembank.tables import plural
 
@@ -221,24 +221,20 @@ def _against(pair: PairFinding) -> str:
     return "behind" if pair.is_clear else "tied with the best"
 
 
+def _tips(**more: str | tuple[str, str]) -> list[Spec]:
+    return tips(model_id="Model", rank=("Rank", "d"), shade="Tied", score=("Score", ".1%"), **more)
+
+
 def score_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw the scores of a ranking with their intervals, the best first, in the colours of the tied groups."""
     rows, color, note = _drawn(table)
-    x = score("score", "Score")
-    tip = tips(
-        model_id="Model",
-        rank=("Rank", "d"),
-        shade="Tied",
-        score=("Score", ".1%"),
-        **{"from": ("From", ".1%")},
-        to=("To", ".1%"),
-    )
-    spec = _in_rows(rows, x, span(x, "from", "to"), tip, color)
+    x, ends = score("score", "Score"), {"from": ENDS["low"], "to": ENDS["high"]}
+    spec = _in_rows(rows, x, span(x, "from", "to"), _tips(**ends), color)
     names = zip(*(rows[name][:10] for name in ("model_id", "score", "from", "to")), strict=True)
     words = "; ".join(f"{name} {points(value)} ({interval_words(low, high)})" for name, value, low, high in names)
     level = level_words(comparison.spec.level)
     best, tied = rows["model_id"][0], list(table.data.columns["against"]).count("tied with the best")
-    lead = f"; {plural(tied, 'model')} {'is' if tied == 1 else 'are'} tied with it"
+    lead = f"; {plural(tied, 'model', 'are')} tied with it"
     return Chart(
         f"{best} leads{lead if tied else ', and no model is tied with it'}",
         spec,
@@ -253,16 +249,8 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
     rows, color, note = _drawn(table)
     best, level = rows["model_id"][0], level_words(comparison.spec.level)
     x = number("behind", "Points behind the best")
-    tip = tips(
-        model_id="Model",
-        rank=("Rank", "d"),
-        shade="Tied",
-        score=("Score", ".1%"),
-        behind=("Points behind the best", ".1f"),
-        low=("From", ".1f"),
-        high=("To", ".1f"),
-        **({"looks": "Answers"} if "looks" in rows else {}),
-    )
+    behind = {"behind": ("Points behind the best", ".1f"), "low": ("From", ".1f"), "high": ("To", ".1f")}
+    tip = _tips(**behind, **({"looks": "Answers"} if "looks" in rows else {}))
     spec = _in_rows(rows, x, span(x), tip, color, ruled("x", 0.0))
     next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
     words = "; ".join(

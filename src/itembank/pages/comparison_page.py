@@ -181,8 +181,7 @@ def _intervals(
     spec, name = comparison.spec, comparison.targets[target]
     if comparison.method not in METHODS.names() or spec.estimand is None or spec.estimand == "questions":
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
         found = estimate(
             bank,
             responses.take(models=responses.model_indices(comparison.model_ids)),
@@ -244,8 +243,7 @@ def deciding_items(
     item's weight, the sum over the items of its scenario s that both answered, and ``t_s`` the weight of the scenario
     in the target: over all items they add up to the raw difference, in points.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
         known = known_items(bank, responses, selection, ignore_unknown=True)
         both = known.take(models=known.model_indices(pair))
         compared = ComparedModels.create(bank, both, selection, target)
@@ -255,21 +253,16 @@ def deciding_items(
     totals = np.bincount(scenarios, weights=weights, minlength=compared.bank.targets.n_scenarios)[scenarios]
     share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0.0)
     contribution = 100.0 * compared.target_weights()[0][scenarios] * share * np.nan_to_num(difference)
-    table = bank.items[compared.observations.positions.tolist()]
+    table = bank.items[observations.positions.tolist()]
     easy = table["mean_response"].to_numpy()
     # of items with equal say, hard ones that the first model got right and easy ones that it got wrong come first
     surprise = np.where(contribution > 0.0, easy, -easy)
     order = np.lexsort((surprise, -np.abs(np.round(contribution, 9))))
     order = order[np.abs(np.nan_to_num(contribution[order])) > 0.0]
-    answers = compared.observations.responses[:, order]
-    columns = {
-        "item_id": table["item_id"].to_list(),
-        "scenario": table["scenario"].to_list(),
-        "past": easy,
-        "contribution": contribution,
-    }
-    chosen = {name: [values[k] for k in order.tolist()] for name, values in columns.items()}
-    return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})
+    first, second = observations.responses[:, order]
+    chosen = {name: table[name][order.tolist()].to_list() for name in ("item_id", "scenario")}
+    numbers = {"past": easy[order], "contribution": contribution[order], "first": first, "second": second}
+    return Data("deciding", {**chosen, **numbers})
 
 
 def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: str, *, uses_past: bool) -> Section:

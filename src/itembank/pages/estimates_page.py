@@ -30,7 +30,8 @@ from itembank.pages.blocks import (
     noted,
 )
 from itembank.pages.grammar import (
-    PRECISE,
+    ENDS,
+    ESTIMATE,
     ROW,
     bare,
     intervals,
@@ -101,11 +102,12 @@ def estimates_page(
     """
     made = Estimated.of(bank, responses, estimates, selection, files=files, selection_file=selection_file)
     few = made.n_models <= MOST_DETAILED
+    notes = map(noted, few_of_each(estimates.notes, is_brief=False))
     how = f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.interval_kind}"
     return Page(
         title=title or _title(made),
         kind="Estimates",
-        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *notes_of(made)),
+        lead=(Text(_summary(made)), _lead(made) if few else many_lead(made), *notes),
         sections=(
             *(_few(made) if few else many_sections(made)),
             Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
@@ -154,11 +156,6 @@ def _few(made: Estimated) -> Iterator[Section]:
         return
     for row, name in enumerate(made.estimates.model_ids):
         yield Section(name, tuple(block for part in model_sections(made, row) for block in part.blocks))
-
-
-def notes_of(made: Estimated) -> Iterator[Block]:
-    """Yield what a reader must not miss."""
-    return map(noted, few_of_each(made.estimates.notes, is_brief=False))
 
 
 def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
@@ -235,13 +232,7 @@ def many_sections(made: Estimated) -> Iterator[Section]:
 
 
 def _chart(made: Estimated, data: Data) -> Chart:
-    tip = tips(
-        model="Model",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        typicality=("Typicality", ".2f"),
-    )
+    tip = tips(model="Model", **ESTIMATE, typicality=("Typicality", ".2f"))
     target = made.estimates.main_target
     known = made.past.known(target).size
     ends = made.past.quantiles(target)
@@ -311,14 +302,7 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
     value = found["value"]
     known = value[~np.isnan(value)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    tip = tips(
-        model="Model",
-        scenario="Scenario",
-        value=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        n_items=("Answered", ","),
-    )
+    tip = tips(model="Model", scenario="Scenario", value=ESTIMATE["estimate"], **ENDS, n_items=("Answered", ","))
     is_crowded = len(names) > 6 or len(names) * max(map(len, names)) > 100
     # many names stand upright, and what has no room is left out: the pointer and the table tell all
     upright: dict[str, Any] = {"labelAngle": -90, "labelOverlap": "greedy"} if len(names) > 30 else {}

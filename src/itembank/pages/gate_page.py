@@ -1,6 +1,7 @@
 """The page of a gate: the verdict, the difference against the margin, what changed, and what to do next."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
@@ -25,6 +26,7 @@ from itembank.pages.grammar import ROW, Spec, marks, nominal, number, of, pictur
 from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, points
 from itembank.tables import plural
+from itembank.tabular import picked
 
 METHODS: Final[Mapping[str, str]] = {
     "paired": "answers of both to the same questions",
@@ -43,12 +45,8 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
     spec, look = found.spec, found.last
     rows = [
         {
-            "scenario": one.scenario,
             "place": place,
-            "n_items": one.n_items,
-            "baseline": one.baseline,
-            "candidate": one.candidate,
-            "change": one.change,
+            **picked(one, "scenario", "n_items", "baseline", "candidate", "change"),
             "fell": one.right_to_wrong,
             "rose": one.wrong_to_right,
         }
@@ -88,11 +86,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
 def _lead(found: Gate) -> tuple[Block, ...]:
     look, spec = found.last, found.spec
     changed = found.right_to_wrong + found.wrong_to_right
-    interval = (
-        "exactly"
-        if look.is_exact
-        else f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
-    )
+    interval = f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
     value = points(look.difference, is_signed=True)
     of_items = f"{count(look.n_items)} of {plural(found.n_total, 'question')}"
     answers = (
@@ -100,7 +94,7 @@ def _lead(found: Gate) -> tuple[Block, ...]:
         Answer(
             f"{found.candidate_id} minus {found.baseline_id}",
             value,
-            interval,
+            "exactly" if look.is_exact else interval,
             f"{points(found.baseline_score)} to {points(found.candidate_score)}, from {of_items}",
             found.sentence,
         ),
@@ -247,13 +241,7 @@ def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:
 def _flipped(found: Gate) -> tuple[Table, ...]:
     most_flipped = 200  # items that a page lists
     shown = found.flipped[:most_flipped]
-    rows = {
-        "item_id": [one.item_id for one in shown],
-        "scenario": [one.scenario for one in shown],
-        "way": ["fell" if one.candidate < one.baseline else "rose" for one in shown],
-        "baseline": [one.baseline for one in shown],
-        "candidate": [one.candidate for one in shown],
-    }
+    rows = [{**asdict(one), "way": "fell" if one.candidate < one.baseline else "rose"} for one in shown]
     columns = (
         *heads("item_id"),
         Column("baseline", "Baseline", "response"),

@@ -19,6 +19,9 @@ MOST_COLOURS = len(CATEGORIES) - 1
 """Of things that a picture tells apart by colour; the last colour is that of text."""
 PRECISE = ".1%"
 """How scores are written where the pointer rests."""
+ENDS = {"low": ("From", PRECISE), "high": ("To", PRECISE)}
+ESTIMATE = {"estimate": ("Estimate", PRECISE), **ENDS}
+"""What `tips` say of a score with its interval."""
 SOLID = [1, 0]
 """The dashes of a line without gaps."""
 ROW = 22

@@ -13,7 +13,7 @@ from itembank.bank.costs import costs_of_items
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table, heads
-from itembank.pages.grammar import PRECISE, ROW, Spec, intervals, marks, nominal, of, picture, score, span, tips
+from itembank.pages.grammar import ESTIMATE, ROW, Spec, intervals, marks, nominal, of, picture, score, span, tips
 from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, points
 from itembank.responses.score_names import OVERALL
 from itembank.tables import plural
@@ -148,15 +148,14 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     if not words:
         return None
     x = score("estimate", score_words(model.target))
-    y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
+    y = {**nominal("row", grid=False), "scale": {"domain": ["This model", "Past models"]}}
     old, ticks, note = _strip(past, model.target, f"{model.key}-past", x, y)
     at = model.at
     value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
     new = {"row": "This model", "model": model.model_id, "estimate": value, "low": low, "high": high}
     new["is_flagged"] = model.is_flagged
     one = Data(f"{model.key}-new", {name: [value] for name, value in new.items()})
-    tip = tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
-    spec = picture(ticks, intervals(y, x, tip, data=one.name), height=60)
+    spec = picture(ticks, intervals(y, x, tips(model="Model", **ESTIMATE), data=one.name), height=60)
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
     note = f"{words} {_neighbours(past, model)} {note}".strip()
     return Chart(title, spec, (old, one), summary_words(past, model), _scores_table(old), note)
@@ -184,8 +183,7 @@ def past_chart(past: PastScores, target: str) -> Chart | None:
     """Draw the scores of past models as a strip; None where none is known."""
     if not past.known(target).size:
         return None
-    y = _row("row")
-    x = score("score", score_words(target))
+    x, y = score("score", score_words(target)), nominal("row", grid=False)
     old, ticks, note = _strip(past, target, "past-models", x, y, best_first=True)
     ends = past.known(target)
     title = f"Past models score from {interval_words(float(ends.min()), float(ends.max()))} points"
@@ -203,7 +201,7 @@ def _strip(
     chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, 2000)).round().astype(np.int64))]
     names = [past.model_ids[row] for row in chosen.tolist()]
     old = Data(name, {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
-    tip = tips(model="Past model", score=("Score", PRECISE))
+    tip = tips(model="Past model", score=("Score", ".1%"))
     look: Spec = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
     return old, marks("tick", of(x, "score"), y, tip=tip, data=name, **look), note
@@ -213,10 +211,6 @@ def _scores_table(old: Data) -> Table:
     """List past models with their scores, or the scores alone where no names are told."""
     named = () if UNNAMED in old.columns["model"] else (Column("model", "Past model", "id"),)
     return Table("Scores of past models", old, (*named, *heads("score")))
-
-
-def _row(field: str) -> Spec:
-    return nominal(field, grid=False)
 
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
@@ -237,16 +231,9 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     rows, note = _drawn(data)
     drawn = Data(f"{model.key}-drawn", {name: [values[k] for k in rows] for name, values in data.columns.items()})
     title, alternative = _scenario_words(data)
-    tip = tips(
-        scenario="Scenario",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        **({"middle": ("Past median", PRECISE), "below": ("Past models below (%)", ".0%")} if has_past else {}),
-        n_items=("Answered", ","),
-        n_total=("Questions", ","),
-    )
-    x, y = score("estimate", "Score"), _row("scenario")
+    beside = {"middle": ("Past median", ".1%"), "below": ("Past models below (%)", ".0%")} if has_past else {}
+    tip = tips(scenario="Scenario", **ESTIMATE, **beside, n_items=("Answered", ","), n_total=("Questions", ","))
+    x, y = score("estimate", "Score"), nominal("scenario", grid=False)
     of_past = (
         marks("bar", span(x, "tenth", "ninetieth"), y, data=drawn.name, height=12, color="@faint"),
         marks("bar", span(x, "lower", "upper"), y, data=drawn.name, height=12, color="@soft", opacity=0.75),

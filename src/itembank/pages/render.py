@@ -7,19 +7,20 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from itembank.errors import ParameterError, missing_package, shown, visible
 from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
 from itembank.pages.theme import COLOURS, chart_config, style_variables
+from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,28 +128,34 @@ def check_page_destination(path: str | Path) -> Path:
     return path
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """What the page's script needs, gathered while blocks are numbered in reading order."""
 
     data: dict[str, Data]
-    charts: list[Chart]
-    tables: list[Table]
+    charts: Sequence[Chart]
+    tables: Sequence[Table]
+
+    @classmethod
+    def of(cls, page: Page) -> Self:
+        """Take the charts and tables of a page; the table behind a chart comes after it."""
+        every = [one for block in page.blocks() for one in (block, block.table if isinstance(block, Chart) else None)]
+        found: dict[str, Data] = {}
+        for one in every:
+            for data in one.data if isinstance(one, Chart) else [one.data] if isinstance(one, Table) else []:
+                if found.setdefault(data.name, data) is not data:
+                    raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
+        return cls(found, page.charts, [one for one in every if isinstance(one, Table)])
 
     def number_of(self, block: Table | Chart) -> int:
         """Return the place of a chart among charts, or of a table among tables."""
-        among: list[Any] = self.charts if isinstance(block, Chart) else self.tables
+        among: Sequence[Any] = self.charts if isinstance(block, Chart) else self.tables
         return next(k for k, one in enumerate(among) if one is block)
-
-    def take(self, data: Data) -> None:
-        """Keep what a chart or a table shows."""
-        if self.data.setdefault(data.name, data) is not data:
-            raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
 
 
 def page_html(page: Page) -> str:
     """Return a page as one document that needs nothing else."""
-    gathered = _gather(page)
+    gathered = Gathered.of(page)
     own, library = _asset("page.js"), chart_script() if gathered.charts else ""
     style = style_variables() + _asset("page.css")
     scripts = [own, library] if library else [own]
@@ -157,52 +164,24 @@ def page_html(page: Page) -> str:
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            gathered=gathered,
-            policy=policy,
-            style=style,
-            script=own,
-            library=_packed(library) if library else "",
-            data=_packed(
-                json.dumps(
-                    {
-                        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
-                        "charts": [_chart(chart, gathered) for chart in gathered.charts],
-                        "tables": [
-                            {
-                                "data": table.data.name,
-                                "caption": table.caption,
-                                "shown": table.n_shown,
-                                "entries": len(table.entries),
-                                "columns": [
-                                    {
-                                        "name": one.name,
-                                        "title": one.title,
-                                        "kind": one.kind,
-                                        "digits": one.digits,
-                                        "menu": one.has_menu,
-                                    }
-                                    for one in table.columns
-                                ],
-                            }
-                            for table in gathered.tables
-                        ],
-                        "looks": [
-                            {"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}}
-                            for k in (0, 1)
-                        ],
-                    },
-                    separators=(",", ":"),
-                    allow_nan=False,
-                )
-            ),
-            version=version("itembank"),
-            made=_today(),
-        )
+    colours = [{name: pair[k] for name, pair in COLOURS.items()} for k in (0, 1)]
+    data = {
+        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
+        "charts": [_chart(chart, gathered) for chart in gathered.charts],
+        "tables": [_table(table) for table in gathered.tables],
+        "looks": [{"config": chart_config(bool(k)), "colours": colours[k]} for k in (0, 1)],
+    }
+    return _filled(
+        "page",
+        page=page,
+        gathered=gathered,
+        policy=policy,
+        style=style,
+        script=own,
+        library=_packed(library) if library else "",
+        data=_packed(json.dumps(data, separators=(",", ":"), allow_nan=False)),
+        version=version("itembank"),
+        made=_today(),
     )
 
 
@@ -218,11 +197,11 @@ def _today() -> str:
 
 def pieces_html(page: Page) -> str:
     """Return the words and tables of a page for a notebook, which has a head and scripts of its own."""
-    return (
-        _environment()
-        .get_template("pieces.html.j2")
-        .render(page=page, gathered=_gather(page), style=_asset("pieces.css"))
-    )
+    return _filled("pieces", page=page, gathered=Gathered.of(page), style=_asset("pieces.css"))
+
+
+def _filled(template: str, **content: object) -> str:
+    return _environment().get_template(f"{template}.html.j2").render(**content)
 
 
 @cache
@@ -325,23 +304,10 @@ def _asset(name: str) -> str:
     return "\n".join(one for one in lines if not one.startswith(("//", "/*")))  # a page has no use for comments
 
 
-def _gather(page: Page) -> Gathered:
-    gathered = Gathered({}, [], [])
-    for block in page.blocks():
-        _take(block, gathered)
-    return gathered
-
-
-def _take(block: Block, gathered: Gathered) -> None:
-    if isinstance(block, Chart):
-        gathered.charts.append(block)
-        for data in block.data:
-            gathered.take(data)
-        if block.table is not None:
-            _take(block.table, gathered)
-    elif isinstance(block, Table):
-        gathered.tables.append(block)
-        gathered.take(block.data)
+def _table(table: Table) -> dict[str, Any]:
+    columns = [{**picked(one, "name", "title", "kind", "digits"), "menu": one.has_menu} for one in table.columns]
+    shown = {"data": table.data.name, "caption": table.caption, "shown": table.n_shown, "entries": len(table.entries)}
+    return {**shown, "columns": columns}
 
 
 def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from itembank.pages.blocks import (
     heads,
     noted,
 )
-from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
+from itembank.pages.grammar import ESTIMATE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import (
     OneModel,
@@ -72,7 +72,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     >>> page.save("session.html")  # doctest: +SKIP
     """
     scores = session.estimate().scores
-    model = OneModel.of(scores, 0, KEY, wanted_score(session))
+    model = OneModel.of(scores, 0, KEY, session.pool.spec.wanted)
     past = PastScores.of(bank)
     standing, typicality = standing_chart(past, model), float(scores.typicality.typicality[0])
     words = "" if np.isnan(typicality) else typicality_words(typicality)
@@ -163,7 +163,7 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
 
 def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair]:
     spec = session.pool.spec
-    target = wanted_score(session)
+    target = spec.wanted
     yield "Score wanted", f"{target}, {ESTIMANDS_IN_WORDS[scores.estimand]}"
     if target == CUSTOM:
         yield "Custom score", "A weighted mean of questions, with weights of its own."
@@ -187,12 +187,6 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
     yield "Questions left", f"{count(session.n_unasked)} may still be asked"
 
 
-def wanted_score(session: AdaptiveSession) -> str:
-    """Name of the score that a session is about."""
-    target = session.pool.spec.target
-    return target if isinstance(target, str) else CUSTOM
-
-
 def steps_data(session: AdaptiveSession) -> Data:
     """Estimate the score again after each answer of a session, as it stood then; first before any answer.
 
@@ -208,7 +202,7 @@ def steps_data(session: AdaptiveSession) -> Data:
         events = session.history[: places[n_told - 1] + 1] if n_told else ()
         then = AdaptiveSession(session.pool, model_id=session.model_id, events=events)
         made = then.estimate()
-        at = made.scores.targets.index(wanted_score(session))
+        at = made.scores.targets.index(session.pool.spec.wanted)
         value, low, high = (float(one[0, at]) for one in (made.scores.value, made.scores.low, made.scores.high))
         told = events[-1] if events else None
         row: dict[str, Any] = {"number": n_told, "item": "", "scenario": "", "expected": NOT_KNOWN, "given": NOT_KNOWN}
@@ -235,17 +229,11 @@ def _shown_unit(session: AdaptiveSession) -> str | None:
 def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     """Draw the estimate with its interval after each answer."""
     columns = data.columns
-    tip = tips(
-        number=("Answers", ","),
-        item="Question",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-    )
+    tip = tips(number=("Answers", ","), item="Question", **ESTIMATE)
     x = number("number", "Answers so far", tickCount=8, tickMinStep=1)
-    y = score("estimate", f"Score: {wanted_score(session)}")
+    y = score("estimate", f"Score: {session.pool.spec.wanted}")
     decision = session.pool.spec.stopping.decision
-    has_goal = decision is not None and decision.target == wanted_score(session)
+    has_goal = decision is not None and decision.target == session.pool.spec.wanted
     goal = (
         ruled("y", float(session.pool.threshold), color="@other", strokeDash=[5, 4], strokeWidth=1.5)
         if has_goal

@@ -23,7 +23,7 @@ from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Section,
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import MOST_NAMED
 from itembank.pages.gate_page import gate_page
-from itembank.pages.grammar import PRECISE, ROW, intervals, nominal, picture, score, tips
+from itembank.pages.grammar import ESTIMATE, ROW, intervals, nominal, picture, score, tips
 from itembank.pages.past_models import score_words
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.session_page import session_page
@@ -183,7 +183,7 @@ def _scores_chart(estimates: ScoreEstimates) -> Chart:
     columns |= {key: [row[key] for row in rows[:MOST_NAMED]] for key in ("estimate", "low", "high")}
     data = Data("scores", columns | {"is_flagged": [is_flagged[row["model_id"]] for row in rows[:MOST_NAMED]]})
     words = score_words(estimates.main_target) if at == "model_id" else "Score"
-    tip = tips(name=words, estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
+    tip = tips(name=words, **ESTIMATE)
     marked = intervals(nominal("name", grid=False), score("estimate", words), tip, data=data.name)
     cut = f" The {MOST_NAMED} highest of {len(rows):,}." if len(rows) > MOST_NAMED else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""

@@ -14,16 +14,6 @@ class Tone(NamedTuple):
     dark: str
 
 
-BACKGROUND = Tone("#FFFFFF", "#15181C")
-INK = Tone("#2B2F33", "#E6E9EC")
-"""Text, axes and lines of reference."""
-MUTED = Tone("#666C73", "#A3ABB3")
-"""Text of second rank, and marks that are context."""
-SOFT = Tone("#A9AFB5", "#626A72")
-"""Marks of the past, error bars of context."""
-FAINT = Tone("#E3E6E9", "#2C3137")
-"""Lines of a grid, areas of context."""
-
 CATEGORIES = (
     Tone("#0072B2", "#4A92CC"),  # blue
     Tone("#D55E00", "#E0601C"),  # vermilion
@@ -40,10 +30,6 @@ The first two are of Okabe and Ito (2008). The others were searched so that any 
 do with every kind of colour vision, and so that each has a contrast of 3 or more with its background (WCAG 2.2,
 1.4.11), which yellow and light blue have not.
 """
-ONE_MAIN = CATEGORIES[0]
-"""Of what a picture is about, where one thing is: ours, the estimate, the chosen."""
-OTHER = CATEGORIES[1]
-"""Of what it is compared with."""
 
 SEQUENTIAL = (
     Tone("#F2F6FA", "#182430"),
@@ -65,14 +51,14 @@ DIVERGING = (
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
 COLOURS = {
-    "main": ONE_MAIN,
-    "other": OTHER,
+    "main": CATEGORIES[0],  # of what a picture is about, where one thing is: ours, the estimate, the chosen
+    "other": CATEGORIES[1],  # of what it is compared with
     "third": CATEGORIES[2],
-    "ink": INK,
-    "muted": MUTED,
-    "soft": SOFT,
-    "faint": FAINT,
-    "paper": BACKGROUND,
+    "ink": Tone("#2B2F33", "#E6E9EC"),  # text, axes and lines of reference
+    "muted": Tone("#666C73", "#A3ABB3"),  # text of second rank, and marks that are context
+    "soft": Tone("#A9AFB5", "#626A72"),  # marks of the past, error bars of context
+    "faint": Tone("#E3E6E9", "#2C3137"),  # lines of a grid, areas of context
+    "paper": Tone("#FFFFFF", "#15181C"),
     "panel": Tone("#F5F7F9", "#1E2227"),
     "good": Tone("#1B6E3C", "#6FCF97"),
     "bad": Tone("#B3261E", "#F2857C"),

@@ -23,7 +23,7 @@ from itembank.responses.prompts import prompts_in_words
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import assumed_questions
 from itembank.tables import plural
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, picked
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,13 +128,9 @@ def _about(bank: Bank) -> dict[str, Any]:
         **_about_responses(bank),
         **origin,
         **({"prompts": asked} if asked else {}),
-        "method": calibration.method,
-        "item_model": calibration.item_model,
+        **picked(calibration, "method", "item_model"),
         "family": calibration.parameters.family,
-        "n_dims": calibration.n_dims,
-        "converged": calibration.converged,
-        "message": calibration.message,
-        "score_correlation": calibration.score_correlation,
+        **picked(calibration, "n_dims", "converged", "message", "score_correlation"),
         **({"caution": calibration.caution} if calibration.caution else {}),
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
         **({} if assumed is None else {"assumed_questions": assumed}),

@@ -23,7 +23,6 @@ from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.events import Failed
 from itembank.sessions.limits import Decision
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.session_spec import CUSTOM
 from itembank.tables import plural, points_of
 
 _NEVER_USED = np.random.default_rng(0)
@@ -195,7 +194,7 @@ def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_
         met = (f"the goal of {said} was reached, {now}" for name, said, now in goals if name == kind.split()[0])
         return f"{how}: {', '.join(met)}."
     if not goals:
-        target = pool.spec.target if isinstance(pool.spec.target, str) else CUSTOM
+        target = pool.spec.wanted
         return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target)}."
     return f"{how}: {'; '.join(f'the goal of {said} was not reached, {now}' for _, said, now in goals)}."
 

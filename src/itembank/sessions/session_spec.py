@@ -140,6 +140,11 @@ class SessionSpec:
             )
 
     @property
+    def wanted(self) -> str:
+        """Name of the score that the session is about."""
+        return self.target if isinstance(self.target, str) else CUSTOM
+
+    @property
     def cost_unit(self) -> CostUnit | None:
         """The unit of expected cost."""
         return None if self.cost is None else as_cost_unit(self.cost)
