@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
+from itembank.errors import DataError, DataWarning, first_few, quoted, warn
 from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
@@ -111,18 +111,15 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
         if model in rows and _columns(scenarios, scenario).any()
     ]
     distances = [abs(one.read - one.published) for one in compared]
-    differing = tuple(
-        one for one, distance in zip(compared, distances, strict=True) if not distance <= tolerance
-    )  # NaN differs
+    differing = tuple(one for one in compared if not abs(one.read - one.published) <= tolerance)  # NaN differs
     if differing:
-        first = ", ".join(
+        names = [
             f"{quoted(one.model_id)}{f' on {one.scenario}' if one.scenario else ''}: {one.read:.4f}, published "
             f"{one.published:.4f}"
-            for one in differing[:N_SHOWN]
-        )
-        more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
+            for one in differing
+        ]
         warn(
-            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first}{more}. "
+            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first_few(names)}. "
             "Leave these models out, or look at their files: a part may be missing, or the table is of another "
             "version.",
             DataWarning,
