@@ -50,7 +50,7 @@ VERDICTS = ("correct", "iscorrect", "passed")
 
 def verdict_column(columns: Sequence[str], spec: ReadingSpec) -> str | None:
     """Return the one column that says whether an answer was right, beside one called `response` that nobody chose."""
-    if "response" in spec.columns or spec.response_column != "response" or "response" not in columns:
+    if spec.names_response or "response" not in columns:
         return None
     found = [name for name in columns if is_called(name, VERDICTS) and name not in spec.columns.values()]
     return found[0] if len(found) == 1 else None

@@ -94,37 +94,30 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
         seen.update(dict.fromkeys(columns))
-        kept = [name for name in columns if not spec.drops(name)]
-        known = with_joined_names(kept, spec)
-        usual = with_usual_names(known, of_one_model(path, known, spec))
-        if layout_of(known, usual) != "long":
+        kept, known, usual, layout = _understood(columns, spec, path)
+        if layout != "long":
             return kept
         check_columns(str(path), known, usual)
         return wanted_columns(kept, usual)
 
     def types(columns: Sequence[str]) -> Mapping[str, Type]:
-        known = with_joined_names(columns, spec)
-        usual = with_usual_names(known, of_one_model(path, known, spec))
-        return types_of_columns(known, usual) if layout_of(known, usual) == "long" else {}
+        _, known, usual, layout = _understood(columns, spec, path)
+        return types_of_columns(known, usual) if layout == "long" else {}
 
     table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
-    known = with_joined_names(table.frame.columns, spec)
+    _, known, usual, layout = _understood(table.frame.columns, spec, path)
     one = of_one_model(path, known, spec)
-    usual = with_usual_names(known, one)
-    if layout_of(known, usual) == "long" and "response" not in spec.columns and spec.response_column == "response":
-
-        def first(names: AbstractSet[str]) -> pl.DataFrame:
-            return first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in names]).frame
-
-        _check_beside(table.source, [name for name in seen if not spec.drops(name)], usual, first)
-    if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
+    if layout == "long" and not spec.names_response:
+        columns = [name for name in seen if not spec.drops(name)]
+        _check_beside(table.source, columns, usual, lambda names: first_rows(path, names).frame)
+    if usual != one and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
     if one is spec:
         return replace(_with_others(rows_of_table(table, spec), path, table, spec), columns=tuple(seen))
     # then it has more models, in a column by another name
     if with_joined(table, usual).frame[usual.column("item_id")].is_duplicated().any():
         check_columns(table.source, columns_of(path, file_kind(path)), replace(usual, model_id=None))
-    if "response" not in {*spec.columns, usual.column("response")} and spec.response_column == "response":
+    if usual.column("response") != "response" and not spec.names_response:
         _check_is_of_one(path, usual)
     rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
     return replace(rows, columns=tuple(seen), file=path)
@@ -143,20 +136,13 @@ def rows_in_memory(table: Table, spec: ReadingSpec, levels: AbstractSet[str] = f
 
     `levels` are columns that were its index: they may be ids, but are no responses of a wide table.
     """
-    columns = [name for name in table.frame.columns if not spec.drops(name)]
-    known = with_joined_names(columns, spec)
-    usual = with_usual_names(known, spec)
-    layout = layout_of(known, usual)
+    columns, _, usual, layout = _understood(table.frame.columns, spec)
     if layout != "long":
         ids = {part for name in WIDE_COLUMNS for part in parts_of(usual.column(name), columns) or (usual.column(name),)}
         unread = levels - ids - {*spec.where} if layout else ()
         return rows_of_table(replace(table, frame=table.frame.drop(unread, strict=False)), spec)
-    if "response" not in spec.columns and spec.response_column == "response":
-
-        def first(names: AbstractSet[str]) -> pl.DataFrame:
-            return table.frame.head(FIRST_ROWS)[[one for one in columns if one in names]]
-
-        _check_beside(table.source, columns, usual, first)
+    if not spec.names_response:
+        _check_beside(table.source, columns, usual, lambda names: table.frame[[*names]].head(FIRST_ROWS))
     rows = rows_of_table(table, spec)
     _warn_of_status(rows, columns, usual)
     return rows
@@ -204,10 +190,9 @@ def _check_beside(
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
     """Raise `DataError` where several columns are right or wrong as the response is, warn of one: it may be a model."""
-    kind, response = file_kind(path), usual.column("response")
-    columns = [name for name in columns_of(path, kind) if not usual.drops(name)]
+    response, columns = usual.column("response"), columns_of(path, file_kind(path))
     unread = [name for name in other_names(columns, usual) if not (OF_THINGS.match(name) or is_called(name, ANSWERS))]
-    frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in {*unread, response}]).frame
+    frame = first_rows(path, {*unread, response}).frame
     texts = {one.name: {*as_text(one).drop_nulls().str.to_lowercase().unique()} for one in frame}
     alike = [name for name, own in texts.items() if own and (own <= {"0", "1"} or own <= {"true", "false"})]
     others = [name for name in alike if name != response]
@@ -274,15 +259,14 @@ def _is_apart(files: Sequence[Path], names: Mapping[Path, str], rows: Mapping[Pa
 
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
-    columns = [name for name in columns_of(path, file_kind(path)) if not spec.drops(name)]
-    usual = with_usual_names(with_joined_names(columns, spec), spec)
-    if layout_of(with_joined_names(columns, usual), usual) != "long":
+    columns, _, usual, layout = _understood(columns_of(path, file_kind(path)), spec)
+    if layout != "long":
         return rows
     names, read = other_names(columns, usual), table.frame.columns  # without its rows
     warn_of_dollars(table.source, names, columns, usual)
 
     def load(some: Sequence[str]) -> pl.DataFrame:
-        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some]).frame
+        first = first_rows(path, some).frame
         # what has more than a hundred characters on average is a text, and tells no rows apart
         lengths = {one.name: as_text(one).str.len_chars() for one in first if not one.dtype.is_nested()}
         short = [name for name, own in lengths.items() if own.sum() <= 100 * own.count()]
@@ -324,18 +308,13 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
 
     The first part of the file tells. None where a scenario is told.
     """
-    kind = file_kind(path)
-    columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
-    known = with_joined_names(columns, spec)
-    usual = with_usual_names(known, of_one_model(path, known, spec))
+    columns, known, usual, layout = _understood(columns_of(path, file_kind(path)), spec, path)
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
     about = (*STATUS_COLUMNS, *VERDICTS, *ANSWERS)
     others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, about)]
-    if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
+    if layout != "long" or usual.column("scenario") in known or not others:
         return [], []
-    wanted = {*wanted_columns(columns, usual), *others}
-    first = first_rows(path, kind, keep=lambda every: [name for name in every if name in wanted])
-    frame = with_joined(first, usual).frame
+    frame = with_joined(first_rows(path, {*wanted_columns(columns, usual), *others}), usual).frame
     items = as_text(frame[usual.column("item_id")])
     model = usual.column("model_id")
     n_models = frame[model].n_unique() if model in frame.columns else 1
@@ -486,14 +465,13 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     columns = columns_of(path, kind)
     if is_long_table(path, columns, spec):
         return True
-    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
-    usual = with_usual_names(known, spec)
-    if layout_of(known, usual) in {None, "long"} or _is_about(known, usual):
+    _, known, usual, layout = _understood(columns, spec)
+    if layout in {None, "long"} or _is_about(known, usual):
         return False
     unread = {*spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     every = replace(spec, where={}, drop_columns=(*spec.drop_columns, *unread))  # the first rows need not be chosen
     try:
-        first = first_rows(path, kind, text=text_columns(usual))
+        first = first_rows(path, text=text_columns(usual))
     except DataError:
         return True  # its reader says what is wrong with it
     try:
@@ -521,9 +499,8 @@ def _holds_nearly(frame: pl.DataFrame, spec: ReadingSpec) -> bool:
 
 def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether these are the columns of a long table, which may be of one model."""
-    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
-    usual = with_usual_names(known, of_one_model(path, known, spec))
-    if layout_of(known, usual) != "long":
+    _, known, usual, layout = _understood(columns, spec, path)
+    if layout != "long":
         return False
     try:
         check_columns(str(path), known, usual)
@@ -596,7 +573,7 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
 
     Empty for what is told without a column of that name.
     """
-    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
+    named = {*spec.columns, *(["response"] if spec.names_response else [])}
     has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
     has["model_id"] |= spec.model_id is not None
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
@@ -651,6 +628,19 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
 
 def _has_objects(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict | list))
+
+
+def _understood(
+    columns: Sequence[str], spec: ReadingSpec, path: Path | None = None
+) -> tuple[list[str], list[str], ReadingSpec, Format | None]:
+    """Return the columns that are not dropped; these and what is made of them; the spec with usual names; the layout.
+
+    The table in a file (`path`) may be of one model.
+    """
+    kept = [name for name in columns if not spec.drops(name)]
+    known = with_joined_names(kept, spec)
+    usual = with_usual_names(known, spec if path is None else of_one_model(path, known, spec))
+    return kept, known, usual, layout_of(known, usual)
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
