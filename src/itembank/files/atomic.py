@@ -185,8 +185,9 @@ def sweep(path: Path) -> None:
     for place in _temporary_places(path):
         if (place / "old").is_dir() and not path.exists():
             continue
-        with suppress(OSError), _lock_of_the_dead(place) as is_left_over:
-            if is_left_over:
+        with suppress(OSError), _locked(place) as (_, can_lock):
+            # where nothing tells whether its writer lives, it is left over after a week
+            if time.time() - place.stat().st_mtime > 7 * 24 * 3600.0 if can_lock is None else can_lock:
                 shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
@@ -212,22 +213,16 @@ def held(place: Path) -> Iterator[tuple[int, ...] | None]:
     if os.name == "nt":  # which has no such locks, and renames no file that is open
         yield ()
         return
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        yield None if _lock(handle) is False else (handle,)
-    finally:
-        os.close(handle)
+    with _locked(place) as (handle, can_lock):
+        yield None if can_lock is False else (handle,)
 
 
 @contextmanager
-def _lock_of_the_dead(place: Path) -> Iterator[bool]:
-    """Say whether whoever made a temporary place is gone, and hold its lock, which the system takes from the dead."""
-    age = time.time() - place.stat().st_mtime
+def _locked(place: Path) -> Iterator[tuple[int, bool | None]]:
+    """Open a file or folder, and hold its lock if `_lock` can take it; gives the handle, and what that says."""
     handle = os.open(place, os.O_RDONLY)
     try:
-        can_lock = _lock(handle)
-        # where nothing tells whether its writer lives, it is left over after a week
-        yield age > 7 * 24 * 3600.0 if can_lock is None else can_lock
+        yield handle, _lock(handle)
     finally:
         os.close(handle)
 
