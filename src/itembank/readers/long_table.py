@@ -371,15 +371,14 @@ def rows_of_records(
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
     spec = replace(spec, where={}, metric=(), missing_values=(), prefix_scenario=False)
-    columns = []
     keys = [*records[0]] if records else ["model_id", "item_id", "response"]
-    for name in (name for name in (*LONG_COLUMNS, CONTENT) if name in keys):
-        values = [one[name] for one in records]
-        if name in {*NAMES, CONTENT}:
-            text = [None if value is None else str(value) for value in values]
-            columns.append(pl.Series(name, text, dtype=pl.String))
-        else:
-            columns.append(pl.Series(name, values, dtype=pl.Float64))
+    columns = [
+        column_of(records, name, set())
+        if name in {*NAMES, CONTENT}
+        else pl.Series(name, [one[name] for one in records], dtype=pl.Float64)
+        for name in (*LONG_COLUMNS, CONTENT)
+        if name in keys
+    ]
     rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
     about = ["item_id", *(name for name in keys if name not in {*LONG_COLUMNS, CONTENT})]
     items = [{name: one[name] for name in about} for one in records] if len(about) > 1 else []
