@@ -253,7 +253,7 @@ def _say_scenario_of_items(path: Path) -> None:
     from itembank.readers.table_files import first_rows
 
     frame = first_rows(path).frame
-    names = [one.name for one in frame if groups(one, frame["item_id"], one.name, is_of_one=True)]
+    names = [one.name for one in frame if groups(one, frame["item_id"], is_of_one=True)]
     if names and "scenario" not in frame.columns:
         name, file = visible(repr(names[0])), visible(str(path))
         note(f"If {name} of {file} is the scenario of an item, call that column scenario.")

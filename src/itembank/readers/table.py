@@ -318,20 +318,16 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
     items = as_text(frame[usual.column("item_id")])
     model = usual.column("model_id")
     n_models = frame[model].n_unique() if model in frame.columns else 1
-    return others, [name for name in others if groups(frame[name], items, name, is_of_one=n_models == 1)]
+    return others, [name for name in others if groups(frame[name], items, is_of_one=n_models == 1)]
 
 
-def groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) -> bool:
+def groups(column: pl.Series, items: pl.Series, *, is_of_one: bool) -> bool:
     """Whether a column may say which scenario an item is in.
 
     Where every item comes once, anything seems to, and the name decides.
     """
-    is_told = kind_of(name) == "task"
-    if (
-        column.dtype.is_nested()
-        or column.dtype.is_float()
-        or not (is_told or (column.dtype == pl.String and not is_of_one))
-    ):
+    is_told, is_text = kind_of(column.name) == "task", column.dtype == pl.String and not is_of_one
+    if column.dtype.is_nested() or column.dtype.is_float() or not (is_told or is_text):
         return False
     of_item = pl.DataFrame({"item": items, "value": as_text(column)}).unique()
     n_values, n_items = of_item["value"].n_unique(), items.n_unique()
@@ -408,7 +404,7 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
         return ""
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
     about = (*STATUS_COLUMNS, *ERROR_COLUMNS, *ANSWERS, *LONG_COLUMNS)
-    rest = [name for name in columns if name not in taken and name not in LONG_COLUMNS and not is_called(name, about)]
+    rest = [name for name in columns if name not in {*taken, *LONG_COLUMNS} and not is_called(name, about)]
     rest = [name for name in rest if not is_measure(name)]
     ids = [*filter(is_id, rest)] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
