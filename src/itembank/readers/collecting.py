@@ -327,43 +327,30 @@ def collect(
     With `in_processes`, files are read wherever joblib's configuration says (`itembank.numerics.parallel`); `read`
     must then need nothing but its file, and leave nothing behind.
     """
+    each = [(file, read, allowed_memory(), speaks_command_line()) for file in files]
+    found: dict[int, tuple[Any, str | None]] = {}
     if in_processes and not runs_here(len(files)):
-        found = _elsewhere(files, read, progress)
+        progress("reading files", 0.0)
+        for number, one in in_parallel(_read, each):
+            found[number] = one
+            progress(f"reading files ({len(found):,} of {len(files):,})", len(found) / len(files))
     else:
-        found = []
-        for n_done, file in enumerate(files):
-            progress(f"reading files ({name(file)})", n_done / len(files))
-            found.append(_read(file, read))
-    parts = [part for part, problem in found if problem is None]
-    return parts, [problem for _, problem in found if problem is not None]
+        for number, file in enumerate(files):
+            progress(f"reading files ({name(file)})", number / len(files))
+            found[number] = _read(*each[number])
+    in_order = [found[number] for number in range(len(files))]
+    return [part for part, problem in in_order if problem is None], [why for _, why in in_order if why is not None]
 
 
-def _elsewhere(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
-) -> list[tuple[Any, str | None]]:
-    shared = (read, allowed_memory(), speaks_command_line())
-    found = {}
-    progress("reading files", 0.0)
-    for number, one in in_parallel(_read_elsewhere, [(file, *shared) for file in files]):
-        found[number] = one
-        progress(f"reading files ({len(found):,} of {len(files):,})", len(found) / len(files))
-    return [found[number] for number in range(len(files))]
-
-
-def _read_elsewhere(
+def _read(
     file: File, read: Callable[[File], Part], most_memory: float | None, is_command_line: bool
 ) -> tuple[Part | None, str | None]:
-    """Read one file as the process that asked for it would."""
+    """Read one file as the process that asked for it would; return what is wrong in place of an error."""
     with allowing(most_memory), command_line_words(are_used=is_command_line):
-        return _read(file, read)
-
-
-def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | None]:
-    """Read one file; return what is wrong in place of an error."""
-    try:
-        return read(file), None
-    except UNUSABLE as error:
-        return None, str(error)
+        try:
+            return read(file), None
+        except UNUSABLE as error:
+            return None, str(error)
 
 
 def read_each(
