@@ -121,10 +121,10 @@ def _of_metric(table: Table, spec: ReadingSpec) -> Table:
     task = as_text(table.frame[scenario]).fill_null(default) if scenario in table.frame.columns else pl.lit(default)
     rows = rows.with_columns(task=task)
     logged = rows.unique(maintain_order=True).drop_nulls().group_by("task", maintain_order=True).agg("metric")
-    wanted = {
-        name: (*choices_for(name, spec.metric), *spec.metric) for name in logged["task"]
-    }  # names may have a sign =
-    pairs = [(name, next((one for one in wanted[name] if one in found), None)) for name, found in logged.iter_rows()]
+    pairs = []
+    for name, found in logged.iter_rows():
+        others = choices_for(name, [one for one in spec.metric if one not in found])  # a metric's own name may have a =
+        pairs.append((name, next((one for one in (*others, *spec.metric) if one in found), None)))
     without = [name for name, one in pairs if one is None]
     if without:
         known = logged.filter(pl.col("task").is_in(without))["metric"].explode().unique(maintain_order=True).to_list()
