@@ -5,8 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from itembank.errors import remedy, shell_word
 from itembank.readers.chosen_rows import is_row_number
 from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
@@ -199,6 +201,12 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
     )
     program = program if has_ours else f". + {program}"
     return before + (f"select({response}? != null) | " if len(own) < len(places) else "") + program
+
+
+def how_to_run(program: str, path: Path) -> str:
+    """Say how a file is read by a program."""
+    python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
+    return remedy(python, f"itembank import {shell_word(path)} --jq {shell_word(program)} -o responses.parquet")
 
 
 def _is_response(value: Any) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, quoted, remedy, shell_word, shown, warn
+from itembank.errors import DataError, DataWarning, quoted, remedy, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -32,7 +32,7 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
+from itembank.readers.jq_programs import BY_KEY, how_to_run, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -610,15 +610,13 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     each = ".[] | " if isinstance(next(block[0] for block in read_values(path) if block), list) else ""
     before, rows = rows_below(records)
     program = row_program(rows, each + before)
-    python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
-    command = f"itembank import {shell_word(str(path))} --jq {shell_word(program)} -o responses.parquet"
     by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
     exchange = "".join(
         f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program
     )
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{remedy(python, command)}{exchange}"
+        f"{how_to_run(program, path)}{exchange}"
     )
 
 

@@ -75,18 +75,22 @@ def name_without_ending(path: PurePath) -> str:
     return name
 
 
+def kind_by_name(path: PurePath) -> Kind | None:
+    """Tell the kind of a file from its suffix, that before the one of a packed file; None where it says none."""
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return SUFFIXES.get(inner.suffix.lower())
+
+
 def file_kind(path: Path) -> Kind:
     """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_packed = bool(suffixes) and suffixes[-1] in PACKED
-    suffix = suffixes[-2] if is_packed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    kind = SUFFIXES.get(suffix)
+    kind = kind_by_name(path)
     if kind is None:
+        is_box = not BOXES.isdisjoint(map(str.lower, path.suffixes))
         raise DataError(
             f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."
-            + " Unpack an archive first, and save a spreadsheet as CSV." * (not BOXES.isdisjoint(suffixes))
+            + " Unpack an archive first, and save a spreadsheet as CSV." * is_box
         )
-    if is_packed and kind == "parquet":
+    if path.suffix.lower() in PACKED and kind == "parquet":
         raise DataError(f"{path}: a Parquet file must not be packed once more; it is compressed already. Unpack it.")
     with translated(path), open_binary(path) as file:
         start = file.read(4096)
