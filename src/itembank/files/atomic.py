@@ -25,8 +25,10 @@ BANK_RECORD = "bank.json"
 
 def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
-    if not is_utf8(path):
-        raise ParameterError(f"{visible(str(path))} must be a name in UTF-8. Give another name.")
+    try:
+        str(path).encode()  # names of files may hold any bytes, which other programs and libraries do not take
+    except UnicodeEncodeError as error:
+        raise ParameterError(f"{visible(str(path))} must be a name in UTF-8. Give another name.") from error
     if is_folder and path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file; give the name of a folder.")
     if is_folder and path.is_symlink() and not path.exists():
@@ -43,15 +45,6 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
         raise ParameterError(
             f"{path} cannot be written: nothing can be made in {place} ({error.strerror}). Choose another place."
         ) from error
-
-
-def is_utf8(path: Path) -> bool:
-    """Whether a name can be told to other programs and libraries: names of files may hold any bytes."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_no_bank(path: Path) -> None:

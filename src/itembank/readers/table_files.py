@@ -270,8 +270,8 @@ def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> 
 
 
 @quiet
-def _columns_of_parquet(file: Path | IO[bytes], columns: Sequence[pl.Expr]) -> pl.DataFrame:
-    return pl.scan_parquet(file).select(columns).collect(engine="streaming")
+def _columns_of_parquet(file: Path | IO[bytes], columns: Sequence[pl.Expr], n_rows: int | None = None) -> pl.DataFrame:
+    return pl.scan_parquet(file, n_rows=n_rows).select(columns).collect(engine="streaming")
 
 
 def check_end(path: Path) -> None:
@@ -304,17 +304,11 @@ def first_rows(path: Path, names: Collection[str] | None = None, *, text: Sequen
     places = [place for place, name in enumerate(header) if names is None or name in names]
     if kind == "parquet":
         with translated(path, "Parquet file"):
-            return Table(str(path), _head(path, places))
+            n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))  # of very many columns fewer
+            return Table(str(path), _columns_of_parquet(path, [pl.nth(*places)], n_rows))
     frame = _first_rows_of_csv(path, places, len(header), separator)
     frame.columns = [header[place] for place in places]
     return Table(str(path), _without_blank_lines(frame), is_typed=False)
-
-
-@quiet
-def _head(file: Path | IO[bytes], places: Sequence[int]) -> pl.DataFrame:
-    """Read the first rows of the columns at these places, of very many columns fewer rows."""
-    n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))
-    return pl.scan_parquet(file).select(pl.nth(*places)).head(n_rows).collect()
 
 
 def read_table_file(
