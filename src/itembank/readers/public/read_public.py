@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -70,27 +69,20 @@ def read_public(
     if not place.is_dir():
         raise DataError(f"{place} must be a folder with the files of {source.name} ({source.layout}); there is none.")
     chosen = replace(ReadingSpec(), **source.choices) if spec is None else spec
-    if source.reader not in TABLES:
-        chosen = replace(chosen, format=source.reader)
-        responses = read_matrix([place], chosen, models=models, items=items, progress=progress)
-    else:
-        responses = _read_tables(source, place, chosen, models=models, items=items, progress=progress)
+    files, patterns = [place], () if source.download is None else source.download.patterns
+    if source.reader in TABLES:  # those files that its download would fetch
+        files = [path for path in files_below(place, chosen) if not patterns or matches(path, patterns)]
+    if not files:
+        wanted = ", ".join(patterns) or source.layout
+        raise DataError(f"{place} must hold files of {source.name} ({wanted}), got none.")
+    chosen = replace(chosen, format=source.reader)
+    responses = read_matrix(files, chosen, models=models, items=items, progress=progress)
     check = None
     if source.checked != "-":
         with laid_out(place, f"{source.name}, with {source.checked}"):
             published: list[Published] = list(reader_function(source.reader, "{}_published")(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
-
-
-def _read_tables(source: PublicSource, folder: Path, spec: ReadingSpec, **known: Any) -> ResponseMatrix:
-    """Read tables: those files of a folder that the source's download would fetch."""
-    patterns = () if source.download is None else source.download.patterns
-    files = [path for path in files_below(folder, spec) if not patterns or matches(path, patterns)]
-    if not files:
-        wanted = ", ".join(patterns) or source.layout
-        raise DataError(f"{folder} must hold files of {source.name} ({wanted}), got none.")
-    return read_matrix(files, replace(spec, format=source.reader), **known)
 
 
 def check_published(responses: ResponseMatrix, published: Iterable[Published], *, tolerance: float) -> PublishedCheck:
