@@ -201,15 +201,10 @@ class ResponseMatrix(Compact):
         first = 0
         for part in self.parts(CELLS_AT_ONCE):
             told = part.told
-            if told.all():
-                model = np.repeat(np.arange(part.n_models), part.n_items)
-                if whole.height != model.size:
-                    item = np.tile(np.arange(part.n_items), part.n_models)
-                    whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
-                items = whole
-            else:
-                model, item = np.nonzero(told)
-                items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            model, item = np.nonzero(told)
+            is_known = model.size == told.size == whole.height
+            items = whole if is_known else pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            whole = items if model.size == told.size else whole
             yield pl.DataFrame([names["model_id"].gather(model + first), *items, *part._numbers(told)])
             first += part.n_models
 
@@ -415,9 +410,8 @@ def check_response_matrix(
     problems = []
     if 0 in shape:
         problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
-    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **others}
-    if n_trials is not None:
-        arrays["n_trials"] = n_trials
+    trials = {} if n_trials is None else {"n_trials": n_trials}
+    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **others, **trials}
     problems.extend(
         f"{name} must have shape (n_models, n_items) = {shape}, got {array.shape}."
         for name, array in arrays.items()
