@@ -114,11 +114,8 @@ class JqReader:
             raise DataError(f"{error}{stem} The first row of the program is {_short(first[0])}") from error
         text = [*text_columns(spec), CONTENT, CONTENT_FIELDS]
         table = table_of_records(path, chain([first], blocks), keep=list, text=text)
-        are_filled = {
-            name: table.frame[name].null_count() < table.frame.height
-            for name in LONG_COLUMNS
-            if name in table.frame.columns
-        }
+        own = [name for name in LONG_COLUMNS if name in table.frame.columns]
+        are_filled = {name: table.frame[name].null_count() < table.frame.height for name in own}
         absent = [name for name in ("model_id", "item_id") if are_filled.get(name) is False]
         if absent:
             raise DataError(f"{path}: {_empty(absent, self.example)}")
@@ -144,11 +141,8 @@ class JqReader:
             files = first_few(self.without)
             raise DataError(f"{files}: the program of jq must make a row of a file at least, got none. {self.example}")
         if n_without:
-            message = (
-                f"the program of jq makes no rows of {plural(n_without, 'file')}, which are left out: "
-                f"{shown(self.without)}."
-            )
-            warn(message, DataWarning)
+            files = f"{plural(n_without, 'file')}, which are left out: {shown(self.without)}."
+            warn(f"the program of jq makes no rows of {files}", DataWarning)
         empty = [name for name, is_filled in self.are_filled.items() if not is_filled]
         has_counts = self.are_filled.get("n_correct") or self.are_filled.get("error")
         if "response" in empty and not has_counts:
