@@ -423,13 +423,6 @@ def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool)
     return kept
 
 
-def _advice(again: pl.DataFrame) -> str:
-    right = again["response"] * (again["n_trials"] if "n_trials" in again.columns else 1)
-    are_counts = bool(((right - right.round()).abs() <= 1e-6).all())
-    count = f"to count them add: {how(repeats='count')}, or " if are_counts else ""
-    return f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
-
-
 def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
     """Raise `DataError` for contradictions, and for repeated attempts that nobody asked to average."""
     attempt = pl.col("attempt") if "attempt" in again.columns else pl.lit(None, dtype=pl.String)
@@ -440,7 +433,10 @@ def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
     attempts, others = table.filter(is_attempt), table.filter(~is_attempt)
     if repeats in POOLED:
         attempts, others = attempts.clear(), others.filter(pl.col("attempt").is_not_null().any().over("cell"))
-    advice = _advice(again)
+    right = again["response"] * (again["n_trials"] if "n_trials" in again.columns else 1)
+    are_counts = bool(((right - right.round()).abs() <= 1e-6).all())
+    count = f"to count them add: {how(repeats='count')}, or " if are_counts else ""
+    advice = f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
     problems = []
     if others.height:
         problems.append(
