@@ -1,6 +1,5 @@
 """Files and folders written whole or not at all, in a temporary place that is renamed; and the user's cache folder."""
 
-import contextlib
 import errno
 import os
 import re
@@ -313,7 +312,7 @@ def drop_oldest() -> None:
     """Remove the files that were written first, beyond the size that may be kept."""
     files = []
     for path in user_cache_folder().rglob("*.safetensors"):
-        with contextlib.suppress(OSError):  # another process may remove it first
+        with suppress(OSError):  # another process may remove it first
             status = path.stat()
             files.append((status.st_mtime, status.st_size, path))
     total = 0

@@ -133,18 +133,15 @@ def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntA
 
 def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> None:
     """Raise `DataError` when a long table has not the columns it needs."""
-    needed = [name for name in ("model_id", "item_id") if not (name == "model_id" and spec.model_id)]
-    absent = [spec.column(name) for name in needed if spec.column(name) not in columns]
     has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
-    response = spec.column("response")
-    if response not in columns and (not has_counts or spec.response_column != "response"):
-        absent.append(response)
+    told = {"model_id": spec.model_id, "item_id": None, "response": has_counts and spec.response_column == "response"}
+    absent = {name: spec.column(name) for name, is_told in told.items() if not is_told}
+    absent = {name: column for name, column in absent.items() if column not in columns}
     if absent:
-        ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
-            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. If the file has "
-            f"other names for them, add: {how(columns=dict.fromkeys(ours, '...'))}. A table of one model may get its "
+            f"n_trials), got none called {shown([*absent.values()])}; there are {shown(columns, 12)}. If the file has "
+            f"other names for them, add: {how(columns=dict.fromkeys(absent, '...'))}. A table of one model may get its "
             f"id from {how_to_name_model()}."
         )
 
