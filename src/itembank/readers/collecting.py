@@ -240,7 +240,7 @@ def _is_own_table(path: Path, spec: ReadingSpec, told: dict[tuple[str, ...], boo
         return False
     try:
         record = first_object(path) if kind == "json" else {}
-        columns = columns_of(path, kind) if kind != "json" else list(record)
+        columns = columns_of(path) if kind != "json" else list(record)
         if (key := tuple(columns)) not in told:
             told[key] = is_long_table(path, columns, spec)
         return told[key] and source_of_record(record) is None

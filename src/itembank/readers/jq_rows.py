@@ -198,7 +198,7 @@ class JqReader:
             except (ValueError, RecursionError):
                 places = enumerate(texts, start=n_before + 1)
                 found = [self._rows_of_one(path, text, n, is_only=n == len(texts) == 1) for n, text in places]
-        for number, rows in enumerate(found, start=n_before + 1):
+        for number, (text, rows) in enumerate(zip(texts, found, strict=True), start=n_before + 1):
             other = next((one for one in rows if not isinstance(one, dict)), None)
             if other is not None or None in rows:
                 apart = " End the program with .[] if it makes a list of rows." if isinstance(other, list) else ""
@@ -206,7 +206,6 @@ class JqReader:
                     f"{path}: the program of jq must make objects, one a row, got {_short(other)} of record {number}."
                     f"{apart}"
                 )
-            text = texts[number - n_before - 1]
             large = (one for row in rows for one in row.values() if type(one) is int and abs(one) > 2**53)
             rounded = next((one for one in large if str(abs(one)) not in text and str(abs(one)) not in self.text), None)
             if rounded is not None:

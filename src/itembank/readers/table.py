@@ -62,7 +62,7 @@ from itembank.readers.table_files import (
 from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
-from itembank.responses.opening import Kind, Table, file_kind, name_without_ending
+from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
 from itembank.tables import plural
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -116,7 +116,7 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
         return replace(_with_others(rows_of_table(table, spec), path, table, spec), columns=tuple(seen))
     # then it has more models, in a column by another name
     if with_joined(table, usual).frame[usual.column("item_id")].is_duplicated().any():
-        check_columns(table.source, columns_of(path, file_kind(path)), replace(usual, model_id=None))
+        check_columns(table.source, columns_of(path), replace(usual, model_id=None))
     if usual.column("response") != "response" and not spec.names_response:
         _check_is_of_one(path, usual)
     rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
@@ -190,7 +190,7 @@ def _check_beside(
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
     """Raise `DataError` where several columns are right or wrong as the response is, warn of one: it may be a model."""
-    response, columns = usual.column("response"), columns_of(path, file_kind(path))
+    response, columns = usual.column("response"), columns_of(path)
     unread = [name for name in other_names(columns, usual) if not (OF_THINGS.match(name) or is_called(name, ANSWERS))]
     frame = first_rows(path, {*unread, response}).frame
     texts = {one.name: {*as_text(one).drop_nulls().str.to_lowercase().unique()} for one in frame}
@@ -259,7 +259,7 @@ def _is_apart(files: Sequence[Path], names: Mapping[Path, str], rows: Mapping[Pa
 
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
-    columns, _, usual, layout = _understood(columns_of(path, file_kind(path)), spec)
+    columns, _, usual, layout = _understood(columns_of(path), spec)
     if layout != "long":
         return rows
     names, read = other_names(columns, usual), table.frame.columns  # without its rows
@@ -308,7 +308,7 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
 
     The first part of the file tells. None where a scenario is told.
     """
-    columns, known, usual, layout = _understood(columns_of(path, file_kind(path)), spec, path)
+    columns, known, usual, layout = _understood(columns_of(path), spec, path)
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
     about = (*STATUS_COLUMNS, *VERDICTS, *ANSWERS)
     others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, about)]
@@ -458,7 +458,7 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    columns = columns_of(path, kind)
+    columns = columns_of(path)
     if is_long_table(path, columns, spec):
         return True
     _, known, usual, layout = _understood(columns, spec)
@@ -524,8 +524,9 @@ def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
     return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
-def columns_of(path: Path, kind: Kind) -> list[str]:
+def columns_of(path: Path) -> list[str]:
     """Names of the columns of a file, or the keys of its first record."""
+    kind = kind_by_name(path)
     if kind == "csv":
         return probable_header(path)
     return list(first_record(path)) if kind == "json" else parquet_columns(path)
