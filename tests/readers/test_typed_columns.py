@@ -50,7 +50,7 @@ def test_the_first_rows_of_a_file_end_at_the_end_of_one(tmp_path, monkeypatch):
     monkeypatch.setattr(table_files, "MOST_LOOKED_AT", 60)
     rows = [["m", f"{k}, \n{k}", str(k % 2)] for k in range(20)]
     pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row").write_csv(tmp_path / "t.csv")
-    found = first_rows(tmp_path / "t.csv", "csv").frame
+    found = first_rows(tmp_path / "t.csv").frame
     assert found.rows() == [tuple(row) for row in rows[: found.height]]
     assert 1 <= found.height < 5
 

@@ -252,10 +252,9 @@ def _say_scenario_of_items(path: Path) -> None:
     """Name the first column of a table of items that may be their scenario, where it has none called so."""
     from itembank.readers.table import groups
     from itembank.readers.table_files import first_rows
-    from itembank.responses.opening import file_kind
 
-    frame = first_rows(path, file_kind(path)).frame
-    names = [one.name for one in frame if groups(one, frame["item_id"], one.name, is_of_one=True)]
+    frame = first_rows(path).frame
+    names = [one.name for one in frame if groups(one, frame["item_id"], is_of_one=True)]
     if names and "scenario" not in frame.columns:
         name, file = visible(repr(names[0])), visible(str(path))
         note(f"If {name} of {file} is the scenario of an item, call that column scenario.")

@@ -1,6 +1,5 @@
 """Files and folders written whole or not at all, in a temporary place that is renamed; and the user's cache folder."""
 
-import contextlib
 import errno
 import os
 import re
@@ -25,8 +24,10 @@ BANK_RECORD = "bank.json"
 
 def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
-    if not is_utf8(path):
-        raise ParameterError(f"{visible(str(path))} must be a name in UTF-8. Give another name.")
+    try:
+        str(path).encode()  # names of files may hold any bytes, which other programs and libraries do not take
+    except UnicodeEncodeError as error:
+        raise ParameterError(f"{visible(str(path))} must be a name in UTF-8. Give another name.") from error
     if is_folder and path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file; give the name of a folder.")
     if is_folder and path.is_symlink() and not path.exists():
@@ -43,15 +44,6 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
         raise ParameterError(
             f"{path} cannot be written: nothing can be made in {place} ({error.strerror}). Choose another place."
         ) from error
-
-
-def is_utf8(path: Path) -> bool:
-    """Whether a name can be told to other programs and libraries: names of files may hold any bytes."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_no_bank(path: Path) -> None:
@@ -185,8 +177,9 @@ def sweep(path: Path) -> None:
     for place in _temporary_places(path):
         if (place / "old").is_dir() and not path.exists():
             continue
-        with suppress(OSError), _lock_of_the_dead(place) as is_left_over:
-            if is_left_over:
+        with suppress(OSError), _locked(place) as (_, can_lock):
+            # where nothing tells whether its writer lives, it is left over after a week
+            if time.time() - place.stat().st_mtime > 7 * 24 * 3600.0 if can_lock is None else can_lock:
                 shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
@@ -212,22 +205,16 @@ def held(place: Path) -> Iterator[tuple[int, ...] | None]:
     if os.name == "nt":  # which has no such locks, and renames no file that is open
         yield ()
         return
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        yield None if _lock(handle) is False else (handle,)
-    finally:
-        os.close(handle)
+    with _locked(place) as (handle, can_lock):
+        yield None if can_lock is False else (handle,)
 
 
 @contextmanager
-def _lock_of_the_dead(place: Path) -> Iterator[bool]:
-    """Say whether whoever made a temporary place is gone, and hold its lock, which the system takes from the dead."""
-    age = time.time() - place.stat().st_mtime
+def _locked(place: Path) -> Iterator[tuple[int, bool | None]]:
+    """Open a file or folder, and hold its lock if `_lock` can take it; gives the handle, and what that says."""
     handle = os.open(place, os.O_RDONLY)
     try:
-        can_lock = _lock(handle)
-        # where nothing tells whether its writer lives, it is left over after a week
-        yield age > 7 * 24 * 3600.0 if can_lock is None else can_lock
+        yield handle, _lock(handle)
     finally:
         os.close(handle)
 
@@ -325,7 +312,7 @@ def drop_oldest() -> None:
     """Remove the files that were written first, beyond the size that may be kept."""
     files = []
     for path in user_cache_folder().rglob("*.safetensors"):
-        with contextlib.suppress(OSError):  # another process may remove it first
+        with suppress(OSError):  # another process may remove it first
             status = path.stat()
             files.append((status.st_mtime, status.st_size, path))
     total = 0

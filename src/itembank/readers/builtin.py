@@ -244,14 +244,5 @@ def write_sample_data(folder: str | Path) -> tuple[ResponseMatrix, ResponseMatri
 
 def _csv(responses: ResponseMatrix) -> bytes:
     """Write one row an answer."""
-    n_models, n_items = responses.responses.shape
-    items = responses.items.select("item_id", "scenario")
-    table = pl.DataFrame(
-        {
-            "model_id": np.repeat(responses.model_ids, n_items),
-            "item_id": np.tile(items["item_id"].to_numpy(), n_models),
-            "scenario": np.tile(items["scenario"].to_numpy(), n_models),
-            "response": responses.responses.ravel().astype(np.int64),
-        }
-    )
-    return table.write_csv().encode()
+    names = ("model_id", "item_id", "scenario")
+    return responses.to_polars().select(*names, pl.col("response").cast(pl.Int64)).write_csv().encode()

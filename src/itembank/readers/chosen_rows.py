@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.readers.columns import as_text
-from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
+from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec, choices_for
 from itembank.readers.refusals import is_wanted
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import is_called
@@ -122,7 +121,10 @@ def _of_metric(table: Table, spec: ReadingSpec) -> Table:
     task = as_text(table.frame[scenario]).fill_null(default) if scenario in table.frame.columns else pl.lit(default)
     rows = rows.with_columns(task=task)
     logged = rows.unique(maintain_order=True).drop_nulls().group_by("task", maintain_order=True).agg("metric")
-    pairs = [(name, _preferred(spec.metric, name, found)) for name, found in logged.iter_rows()]
+    pairs = []
+    for name, found in logged.iter_rows():
+        others = choices_for(name, [one for one in spec.metric if one not in found])  # a metric's own name may have a =
+        pairs.append((name, next((one for one in (*others, *spec.metric) if one in found), None)))
     without = [name for name, one in pairs if one is None]
     if without:
         known = logged.filter(pl.col("task").is_in(without))["metric"].explode().unique(maintain_order=True).to_list()
@@ -134,13 +136,6 @@ def _of_metric(table: Table, spec: ReadingSpec) -> Table:
     taken = pl.DataFrame(pairs, schema={"task": pl.String, "metric": pl.String}, orient="row").with_columns(taken=True)
     is_taken = rows.join(taken, on=["task", "metric"], how="left", maintain_order="left")["taken"]
     return replace(table, frame=table.frame.filter(is_taken.fill_null(value=False)))
-
-
-def _preferred(wanted: Sequence[str], task: str, logged: Sequence[str]) -> str | None:
-    """Return the first of the wanted metrics that a task has; 'pattern=name' goes before, for tasks that match."""
-    split = [one.rpartition("=") for one in wanted if one not in logged]
-    own = [name for pattern, equals, name in split if equals and fnmatchcase(task, pattern)]
-    return next((one for one in (*own, *wanted) if one in logged), None)
 
 
 def _unfolded(table: Table, spec: ReadingSpec) -> Table:

@@ -24,7 +24,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.jq_programs import row_program, rows_within
+from itembank.readers.jq_programs import how_to_run, row_program, rows_within
 from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -42,7 +42,7 @@ from itembank.readers.sources import (
     sources,
 )
 from itembank.readers.table import columns_of, holds_responses, is_long_table
-from itembank.responses.opening import PACKED, SUFFIXES, file_kind
+from itembank.responses.opening import SUFFIXES, file_kind, kind_by_name
 from itembank.responses.response_files import is_response_file
 
 
@@ -134,7 +134,7 @@ def natural_order(name: str) -> tuple[list[str | int], str]:
 
 def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> list[Path]:
     """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
-    files = [path for path in files_below(folder, spec, found.links) if SUFFIXES.get(_table_suffix(path)) == "json"]
+    files = [path for path in files_below(folder, spec, found.links) if kind_by_name(path) == "json"]
     files = [path for path in files if path.resolve() not in tables]
     if not files:
         raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
@@ -156,8 +156,7 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     if spec.format != "auto":
         return spec.format
     if kind != "json":
-        is_csv = SUFFIXES.get(_table_suffix(path)) == "csv"
-        return "auto" if is_csv else source_of_name(path) or "auto"
+        return "auto" if kind == "csv" else source_of_name(path) or "auto"
     record = first_record(path)
     if record.get("kind") == JOURNAL:
         own, status = "read_session(...)", f"itembank session status {shell_word(path)}"
@@ -216,9 +215,9 @@ def _format_inside(path: Path, spec: ReadingSpec, broken: dict[Path, str]) -> Fo
         of_program = source_of_record(first_record(path)) if kind == "json" else None
         return of_program or ("auto" if holds_responses(path, kind, spec) else None)
     except (DataError, OSError) as error:
-        kind_by_name = SUFFIXES.get(_table_suffix(path))
-        is_other = kind_by_name == "json" and _is_json(path)  # whole, but no objects: no results
-        if kind_by_name and not is_other and (path.is_file() or path.is_symlink()):
+        named = kind_by_name(path)
+        is_other = named == "json" and _is_json(path)  # whole, but no objects: no results
+        if named and not is_other and (path.is_file() or path.is_symlink()):
             broken[path] = str(error)
         return None
 
@@ -236,12 +235,12 @@ def _is_own_table(path: Path, spec: ReadingSpec, told: dict[tuple[str, ...], boo
 
     `told` keeps it by the columns, which thousands of logs share.
     """
-    kind = SUFFIXES.get(_table_suffix(path))
+    kind = kind_by_name(path)
     if kind is None:
         return False
     try:
         record = first_object(path) if kind == "json" else {}
-        columns = columns_of(path, kind) if kind != "json" else list(record)
+        columns = columns_of(path) if kind != "json" else list(record)
         if (key := tuple(columns)) not in told:
             told[key] = is_long_table(path, columns, spec)
         return told[key] and source_of_record(record) is None
@@ -274,9 +273,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
         f"It knows tables with the columns model_id, item_id and response, and {titles}.{no_readers()}"
     ]
-    kinds = [(path, SUFFIXES[suffix]) for path in files if (suffix := _table_suffix(path)) in SUFFIXES]
-    table = next((path for path, kind in kinds if kind != "json"), None)
-    record = next((path for path, kind in kinds if kind == "json"), None)
+    table = next((path for path in files if kind_by_name(path) in {"csv", "parquet"}), None)
+    record = next((path for path in files if kind_by_name(path) == "json"), None)
     if table is not None:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
         python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"
@@ -284,10 +282,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         lines.append(f"To read a table whose columns have other names: {how}")
     if record is not None:
         program, keys = _rows_inside(record)
-        python = f"read_responses({str(record)!r}, spec=ReadingSpec(jq={program!r}))"
-        command = f"itembank import {shell_word(record)} --jq {shell_word(program)} -o responses.parquet"
         known = f" (a row has {shown(keys, 12)})" if keys else ""
-        lines.append(f"To read JSON of any shape, by a program of jq{known}: {remedy(python, command)}")
+        lines.append(f"To read JSON of any shape, by a program of jq{known}: {how_to_run(program, record)}")
     return "\n".join(lines)
 
 
@@ -300,12 +296,6 @@ def _rows_inside(path: Path) -> tuple[str, list[str]]:
     before, rows = rows_within(value)
     rows = rows or ([value] if isinstance(value, dict) else [])
     return row_program(rows or [{"": ""}], before), [*rows[0]] if rows else []
-
-
-def _table_suffix(path: Path) -> str:
-    """Suffix that tells the kind of a file, whether or not it is packed."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
-    return suffixes[-1] if suffixes else ""
 
 
 UNUSABLE = (DataError, MissingDependencyError)
@@ -327,43 +317,30 @@ def collect(
     With `in_processes`, files are read wherever joblib's configuration says (`itembank.numerics.parallel`); `read`
     must then need nothing but its file, and leave nothing behind.
     """
+    each = [(file, read, allowed_memory(), speaks_command_line()) for file in files]
+    found: dict[int, tuple[Any, str | None]] = {}
     if in_processes and not runs_here(len(files)):
-        found = _elsewhere(files, read, progress)
+        progress("reading files", 0.0)
+        for number, one in in_parallel(_read, each):
+            found[number] = one
+            progress(f"reading files ({len(found):,} of {len(files):,})", len(found) / len(files))
     else:
-        found = []
-        for n_done, file in enumerate(files):
-            progress(f"reading files ({name(file)})", n_done / len(files))
-            found.append(_read(file, read))
-    parts = [part for part, problem in found if problem is None]
-    return parts, [problem for _, problem in found if problem is not None]
+        for number, file in enumerate(files):
+            progress(f"reading files ({name(file)})", number / len(files))
+            found[number] = _read(*each[number])
+    in_order = [found[number] for number in range(len(files))]
+    return [part for part, problem in in_order if problem is None], [why for _, why in in_order if why is not None]
 
 
-def _elsewhere(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
-) -> list[tuple[Any, str | None]]:
-    shared = (read, allowed_memory(), speaks_command_line())
-    found = {}
-    progress("reading files", 0.0)
-    for number, one in in_parallel(_read_elsewhere, [(file, *shared) for file in files]):
-        found[number] = one
-        progress(f"reading files ({len(found):,} of {len(files):,})", len(found) / len(files))
-    return [found[number] for number in range(len(files))]
-
-
-def _read_elsewhere(
+def _read(
     file: File, read: Callable[[File], Part], most_memory: float | None, is_command_line: bool
 ) -> tuple[Part | None, str | None]:
-    """Read one file as the process that asked for it would."""
+    """Read one file as the process that asked for it would; return what is wrong in place of an error."""
     with allowing(most_memory), command_line_words(are_used=is_command_line):
-        return _read(file, read)
-
-
-def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | None]:
-    """Read one file; return what is wrong in place of an error."""
-    try:
-        return read(file), None
-    except UNUSABLE as error:
-        return None, str(error)
+        try:
+            return read(file), None
+        except UNUSABLE as error:
+            return None, str(error)
 
 
 def read_each(

@@ -24,7 +24,7 @@ from itembank.errors import (
 )
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, how
-from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
+from itembank.responses.error_kinds import error_kind, is_error_word
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
 from itembank.tables import plural
@@ -336,38 +336,29 @@ def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source:
     pair = next((pair for pair in PAIRS if kinds <= {*pair}), None)
     if pair is not None:
         _tell(source, counts, pair[0])
-        return _flags(words, pair[0])
+        return _stacked(column.str.to_lowercase() == pair[0] for column in words.values())
     worth = MARKS_OF_INSPECT if kinds >= {"c", "i"} else OUTCOMES
     if not kinds <= {*worth} or kinds <= {"t", "d"}:
         return None
     told = ", ".join(f"{word!r} as {worth[word.casefold()]:g}" for word in counts)
     warn(f"{source}: read {told}.", DataWarning)
-    found = [
-        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
-        for column in words.values()
-    ]
-    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
+    lower = (column.str.to_lowercase() for column in words.values())
+    return _stacked(one.replace_strict(worth, default=None, return_dtype=pl.Float64) for one in lower)
 
 
 def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
     """Empty the values that mark a missing response; numbers are compared as such."""
     if not marks:
         return frame
-    named = [mark.strip().casefold() for mark in marks]
-    numbers_named = [number for mark in named if (number := _number(mark)) is not None]
+    named = pl.Series([mark.strip().casefold() for mark in marks])
+    numbers_named = named.str.replace_all(",", ".").cast(pl.Float64, strict=False).drop_nulls()
     columns = []
     for column in frame:
         text = as_text(column).str.strip_chars().str.to_lowercase()
-        is_mark = text.is_in(named) | _with_points(text).cast(pl.Float64, strict=False).is_in(numbers_named)
+        number = _with_points(text).cast(pl.Float64, strict=False)
+        is_mark = text.is_in(named.implode()) | number.is_in(numbers_named.implode())
         columns.append(column.set(is_mark.fill_null(value=False), None))
     return pl.DataFrame(columns)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        return None
 
 
 def _without_errors(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, IntArray | None]:
@@ -403,7 +394,7 @@ def error_codes(series: pl.Series) -> IntArray | None:
     is_status = (found == 200.0) | found.is_between(400.0, 599.0)
     if series.dtype != pl.Boolean and not (found.is_in([0.0, 1.0]) | is_status).all():
         return None
-    kinds = {one: ERROR if one.strip() in {"1", "1.0"} else error_kind(one) for one in values.to_list()}
+    kinds = {one: error_kind(one) for one in values.to_list()}
     return text.replace_strict(kinds, default=0, return_dtype=pl.Int64).fill_null(0).to_numpy()
 
 
@@ -415,7 +406,7 @@ def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
         return None
     first = next(str(one) for column in words.values() for one in column.drop_nulls())
     warn(f"{source}: read percentages (such as {first!r}) as shares of 1.", DataWarning)
-    return np.asfortranarray(np.column_stack([one.fill_null(np.nan).to_numpy() / 100.0 for one in found.values()]))
+    return _stacked(found.values()) / 100.0
 
 
 def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> ResponseNumbers:
@@ -435,7 +426,7 @@ def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Respo
     if beside:
         _refuse(source, f"{true_value!r}, which is right, or {wrong.pop()!r}, which is wrong", beside, "", own)
     _tell(source, counts, right)
-    return ResponseNumbers(_flags(words, right), {})
+    return ResponseNumbers(_stacked(column.str.to_lowercase() == right for column in words.values()), {})
 
 
 def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
@@ -469,10 +460,9 @@ def _counts(columns: Iterable[pl.Series]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
-    """1 where a value is the right one, 0 for others, NaN where missing, (n_rows, n_columns)."""
-    flags = [(column.str.to_lowercase() == right).cast(pl.Float64).fill_null(np.nan) for column in words.values()]
-    return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
+def _stacked(columns: Iterable[pl.Series]) -> FloatArray:
+    """Numbers, or true and false as 1 and 0, NaN where missing, (n_rows, n_columns)."""
+    return np.asfortranarray(np.column_stack([one.cast(pl.Float64).fill_null(np.nan).to_numpy() for one in columns]))
 
 
 def _tell(source: str, counts: Iterable[str], right: str) -> None:

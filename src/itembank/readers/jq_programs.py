@@ -5,8 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from itembank.errors import remedy, shell_word
 from itembank.readers.chosen_rows import is_row_number
 from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
@@ -181,17 +183,16 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
         keys = [jq_key(key) for key, value in records[0].items() if isinstance(value, dict)]
         answers = keys[0] if len(keys) == 1 and not model.startswith(keys[0]) else f"del({model})"
         return f"{before}{model} as $model | {answers} | {row}"
-    name = "$model" if " as $model" in before else "$stem"
+    name = _place_of("model_id", own) or ("$model" if " as $model" in before else "$stem")
     ids = [jq_key(key) for key in records[0] if is_id(key) and jq_key(key) != model]
     told = next((jq_key(key) for key in NUMBERED if key in records[0]), "...")
     told = "$item" if " as $item" in before else ids[0] if len(ids) == 1 else told
     item = _place_of("item_id", own) or told
     if " as $task" in before:
         item = f'"\\($task)/\\({item})", scenario: $task'
-    names = {"model_id": _place_of("model_id", own) or name, "item_id": item}
-    program = f"{{{', '.join(f'{ours}: {at}' for ours, at in names.items())}, response: {response or '...'}}}"
+    program = f"{{model_id: {name}, item_id: {item}, response: {response or '...'}}}"
     # what else a row tells may tell rows of one model and item apart; not where it would be taken for a column of ours
-    optional = {*LONG_COLUMNS, CONTENT} - {*names, "response"}
+    optional = {*LONG_COLUMNS, CONTENT} - {"model_id", "item_id", "response"}
     has_ours = any(
         key in optional and (key == CONTENT or isinstance(value, dict | list))
         for one in records
@@ -199,6 +200,12 @@ def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
     )
     program = program if has_ours else f". + {program}"
     return before + (f"select({response}? != null) | " if len(own) < len(places) else "") + program
+
+
+def how_to_run(program: str, path: Path) -> str:
+    """Say how a file is read by a program."""
+    python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
+    return remedy(python, f"itembank import {shell_word(path)} --jq {shell_word(program)} -o responses.parquet")
 
 
 def _is_response(value: Any) -> bool:

@@ -117,11 +117,8 @@ class JqReader:
             raise DataError(f"{error}{stem} The first row of the program is {_short(first[0])}") from error
         text = [*text_columns(spec), CONTENT, CONTENT_FIELDS]
         table = table_of_records(path, chain([first], blocks), keep=list, text=text)
-        are_filled = {
-            name: table.frame[name].null_count() < table.frame.height
-            for name in LONG_COLUMNS
-            if name in table.frame.columns
-        }
+        own = [name for name in LONG_COLUMNS if name in table.frame.columns]
+        are_filled = {name: table.frame[name].null_count() < table.frame.height for name in own}
         absent = [name for name in ("model_id", "item_id") if are_filled.get(name) is False]
         if absent:
             raise DataError(f"{path}: {_empty(absent, self.example)}")
@@ -147,11 +144,8 @@ class JqReader:
             files = first_few(self.without)
             raise DataError(f"{files}: the program of jq must make a row of a file at least, got none. {self.example}")
         if n_without:
-            message = (
-                f"the program of jq makes no rows of {plural(n_without, 'file')}, which are left out: "
-                f"{shown(self.without)}."
-            )
-            warn(message, DataWarning)
+            files = f"{plural(n_without, 'file')}, which are left out: {shown(self.without)}."
+            warn(f"the program of jq makes no rows of {files}", DataWarning)
         empty = [name for name, is_filled in self.are_filled.items() if not is_filled]
         has_counts = self.are_filled.get("n_correct") or self.are_filled.get("error")
         if "response" in empty and not has_counts:
@@ -207,7 +201,7 @@ class JqReader:
             except (ValueError, RecursionError):
                 places = enumerate(texts, start=n_before + 1)
                 found = [self._rows_of_one(path, text, n, is_only=n == len(texts) == 1) for n, text in places]
-        for number, rows in enumerate(found, start=n_before + 1):
+        for number, (text, rows) in enumerate(zip(texts, found, strict=True), start=n_before + 1):
             other = next((one for one in rows if not isinstance(one, dict)), None)
             if other is not None or None in rows:
                 apart = " End the program with .[] if it makes a list of rows." if isinstance(other, list) else ""
@@ -215,7 +209,6 @@ class JqReader:
                     f"{path}: the program of jq must make objects, one a row, got {_short(other)} of record {number}."
                     f"{apart}"
                 )
-            text = texts[number - n_before - 1]
             large = (one for row in rows for one in row.values() if type(one) is int and abs(one) > 2**53)
             rounded = next((one for one in large if str(abs(one)) not in text and str(abs(one)) not in self.text), None)
             if rounded is not None:

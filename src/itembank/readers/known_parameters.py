@@ -118,17 +118,12 @@ def _of_table(table: Table, benchmark: str) -> KnownItems:
 def _parameter_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
     """Return the column of each parameter that a table has; loadings by their numbers, in order."""
     by_name = {name.lower(): name for name in columns}
-    found = {
-        role: next(by_name[one] for one in names if one in by_name)
-        for role, names in NAMES.items()
-        if not by_name.keys().isdisjoint(names)
-    }
-    asymptotes: dict[str, str] = {role: found[role] for role in ("lower", "upper") if role in found}
+    # of several names of one role the first counts
+    found = {role: by_name[one] for role, names in NAMES.items() for one in reversed(names) if one in by_name}
     if "difficulty" in found:
-        if "d" in by_name:
-            asymptotes.setdefault("upper", by_name["d"])
-        asymptotes |= {role: found[role] for role in ("difficulty", "discrimination") if role in found}
-        return asymptotes
+        upper = {"upper": by_name["d"]} if "d" in by_name else {}
+        return upper | {role: name for role, name in found.items() if role != "intercept"}
+    asymptotes = {role: found[role] for role in ("lower", "upper") if role in found}
     loadings = {int(match[1]): name for name in columns if (match := LOADING.fullmatch(name))}
     if not loadings and "discrimination" in found:
         loadings = {1: found["discrimination"]}

@@ -50,7 +50,7 @@ VERDICTS = ("correct", "iscorrect", "passed")
 
 def verdict_column(columns: Sequence[str], spec: ReadingSpec) -> str | None:
     """Return the one column that says whether an answer was right, beside one called `response` that nobody chose."""
-    if "response" in spec.columns or spec.response_column != "response" or "response" not in columns:
+    if spec.names_response or "response" not in columns:
         return None
     found = [name for name in columns if is_called(name, VERDICTS) and name not in spec.columns.values()]
     return found[0] if len(found) == 1 else None
@@ -133,18 +133,15 @@ def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntA
 
 def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> None:
     """Raise `DataError` when a long table has not the columns it needs."""
-    needed = [name for name in ("model_id", "item_id") if not (name == "model_id" and spec.model_id)]
-    absent = [spec.column(name) for name in needed if spec.column(name) not in columns]
     has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
-    response = spec.column("response")
-    if response not in columns and (not has_counts or spec.response_column != "response"):
-        absent.append(response)
+    told = {"model_id": spec.model_id, "item_id": None, "response": has_counts and spec.response_column == "response"}
+    absent = {name: spec.column(name) for name, is_told in told.items() if not is_told}
+    absent = {name: column for name, column in absent.items() if column not in columns}
     if absent:
-        ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
-            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. If the file has "
-            f"other names for them, add: {how(columns=dict.fromkeys(ours, '...'))}. A table of one model may get its "
+            f"n_trials), got none called {shown([*absent.values()])}; there are {shown(columns, 12)}. If the file has "
+            f"other names for them, add: {how(columns=dict.fromkeys(absent, '...'))}. A table of one model may get its "
             f"id from {how_to_name_model()}."
         )
 
@@ -371,15 +368,14 @@ def rows_of_records(
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
     spec = replace(spec, where={}, metric=(), missing_values=(), prefix_scenario=False)
-    columns = []
     keys = [*records[0]] if records else ["model_id", "item_id", "response"]
-    for name in (name for name in (*LONG_COLUMNS, CONTENT) if name in keys):
-        values = [one[name] for one in records]
-        if name in {*NAMES, CONTENT}:
-            text = [None if value is None else str(value) for value in values]
-            columns.append(pl.Series(name, text, dtype=pl.String))
-        else:
-            columns.append(pl.Series(name, values, dtype=pl.Float64))
+    columns = [
+        column_of(records, name, set())
+        if name in {*NAMES, CONTENT}
+        else pl.Series(name, [one[name] for one in records], dtype=pl.Float64)
+        for name in (*LONG_COLUMNS, CONTENT)
+        if name in keys
+    ]
     rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
     about = ["item_id", *(name for name in keys if name not in {*LONG_COLUMNS, CONTENT})]
     items = [{name: one[name] for name in about} for one in records] if len(about) > 1 else []

@@ -42,8 +42,10 @@ def known_table(table: Table, key: str) -> tuple[pl.DataFrame, IdKind | None]:
     return table.frame.with_columns(found[0].cast(pl.String).alias(key), *names), found[1]
 
 
-def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -> pl.DataFrame:
+def add_known(table: pl.DataFrame, known: pl.DataFrame | None, key: str, source: str) -> pl.DataFrame:
     """Add the columns of `known`; what the responses say themselves stays, with a warning where they differ."""
+    if known is None:
+        return table
     ids = table[key]
     absent = ids.filter(~ids.is_in(known[key].implode())).to_list()
     word = key.removesuffix("_id")
@@ -110,7 +112,7 @@ def to_matrix(
     errors = spec.errors or spec.usual_errors or rows.errors
     matrix = ResponseMatrix.create(
         arrays.pop("response"),
-        models=table_of_models(rows, models),
+        models=add_known(rows.models.select("model_id", pl.exclude("model_id")), models, "model_id", rows.source),
         items=table_of_items(rows, items, spec),
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
@@ -126,17 +128,9 @@ def to_matrix(
     return matrix
 
 
-def table_of_models(rows: ResponseRows, known: pl.DataFrame | None) -> pl.DataFrame:
-    """Everything known of the models, in order of the matrix."""
-    table = rows.models.select("model_id", pl.exclude("model_id"))
-    return table if known is None else add_known(table, known, "model_id", rows.source)
-
-
 def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpec) -> pl.DataFrame:
     """Everything known of the items, in order of the matrix; every item gets a scenario."""
-    table = rows.items
-    if known is not None:
-        table = add_known(table, known, "item_id", rows.source)
+    table = add_known(rows.items, known, "item_id", rows.source)
     if "scenario" not in table.columns:
         return table.with_columns(pl.lit(spec.scenario or DEFAULT_SCENARIO).alias("scenario"))
     unnamed = table.filter(pl.col("scenario").is_null())["item_id"].to_list()

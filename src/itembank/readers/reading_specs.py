@@ -222,6 +222,11 @@ class ReadingSpec:
         """Whether a column of a table is one that is not there."""
         return any(column == one or fnmatchcase(column, one) for one in self.drop_columns)
 
+    @property
+    def names_response(self) -> bool:
+        """Whether it is told which column of a table has the responses."""
+        return self.response_column != "response" or "response" in self.columns
+
     def column(self, name: str) -> str:
         """Return the name that the file gives one of our columns."""
         if name == "response" and self.response_column != "response":

@@ -95,13 +95,11 @@ def problems_of(errors: Sequence[Exception]) -> list[str]:
 def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) -> RefusedError:
     """Make one error of those of several readers, with the advice of all of them together."""
     ways = [error.ways_out if isinstance(error, RefusedError) else WaysOut() for error in errors]
+    lists = ("metrics", "filters", "excluded", "typed")
     together = WaysOut(
-        tuple(dict.fromkeys(name for one in ways for name in one.metrics)),
-        tuple(dict.fromkeys(name for one in ways for name in one.filters)),
-        tuple(dict.fromkeys(name for one in ways for name in one.excluded)),
-        has_rest or any(one.can_skip for one in ways),
-        tuple(dict.fromkeys(name for one in ways for name in one.typed)),
-        any(one.has_others or not one.has_choices for one in ways),
+        **{name: tuple(dict.fromkeys(own for one in ways for own in getattr(one, name))) for name in lists},
+        can_skip=has_rest or any(one.can_skip for one in ways),
+        has_others=any(one.has_others or not one.has_choices for one in ways),
     )
     return RefusedError(problems_of(errors), together, spec)
 

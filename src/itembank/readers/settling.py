@@ -399,7 +399,10 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
 
 
 def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool) -> pl.DataFrame:
-    """Leave the first of equal rows of one cell and attempt; a row unlike the first stays, to be refused later."""
+    """Leave the first of equal rows of one cell and attempt, and warn of the others; a row unlike it stays.
+
+    Where attempts are pooled (`keep_nameless`), only rows of one name are copies.
+    """
     same = 1e-6  # files of the same results in float32 and as text differ by 6e-8
     group = [name for name in ("cell", "attempt") if name in repeated.columns]
     is_copy = (pl.col("response") - pl.col("response").first().over(group)).abs() <= same
@@ -409,28 +412,15 @@ def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool)
     if keep_nameless:
         is_copy &= pl.col("attempt").is_not_null() if "attempt" in repeated.columns else pl.lit(value=False)
     kept = repeated.filter(~is_copy)
-    are_counted = can_be_counted(repeated["response"].to_numpy())
-    tell_of_copies(source, repeated.height - kept.height, are_counted=are_counted, are_pooled=keep_nameless)
-    return kept
-
-
-def _advice(again: pl.DataFrame) -> str:
-    right = again["response"] * (again["n_trials"] if "n_trials" in again.columns else 1)
-    are_counts = bool(((right - right.round()).abs() <= 1e-6).all())
-    count = f"to count them add: {how(repeats='count')}, or " if are_counts else ""
-    return f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
-
-
-def tell_of_copies(source: str, n_copies: int, *, are_counted: bool, are_pooled: bool) -> None:
-    """Warn of rows that are copies of others, where there are any; where attempts are pooled, they have one name."""
-    if n_copies:
-        add = f"add: {how(repeats='count' if are_counted else 'mean')}"
-        message = (
+    if n_copies := repeated.height - kept.height:
+        add = how(repeats="count" if can_be_counted(repeated["response"].to_numpy()) else "mean")
+        warn(
             f"{source}: {plural(n_copies, 'row', 'repeat')} an earlier row of the same model and "
-            f"item{' and seed' * are_pooled} with the same response; they count once. If they are repeated attempts, "
-            f"{'give each a seed of its own.' if are_pooled else add}"
+            f"item{' and seed' * keep_nameless} with the same response; they count once. If they are repeated "
+            f"attempts, {'give each a seed of its own.' if keep_nameless else f'add: {add}'}",
+            DataWarning,
         )
-        warn(message, DataWarning)
+    return kept
 
 
 def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
@@ -443,7 +433,10 @@ def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
     attempts, others = table.filter(is_attempt), table.filter(~is_attempt)
     if repeats in POOLED:
         attempts, others = attempts.clear(), others.filter(pl.col("attempt").is_not_null().any().over("cell"))
-    advice = _advice(again)
+    right = again["response"] * (again["n_trials"] if "n_trials" in again.columns else 1)
+    are_counts = bool(((right - right.round()).abs() <= 1e-6).all())
+    count = f"to count them add: {how(repeats='count')}, or " if are_counts else ""
+    advice = f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
     problems = []
     if others.height:
         problems.append(

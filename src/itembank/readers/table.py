@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, quoted, remedy, shell_word, shown, warn
+from itembank.errors import DataError, DataWarning, quoted, remedy, shown, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -32,7 +32,7 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import BY_KEY, jq_key, row_program, rows_below
+from itembank.readers.jq_programs import BY_KEY, how_to_run, jq_key, row_program, rows_below
 from itembank.readers.json_files import each_record, first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -62,7 +62,7 @@ from itembank.readers.table_files import (
 from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
-from itembank.responses.opening import Kind, Table, file_kind, name_without_ending
+from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
 from itembank.tables import plural
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -94,37 +94,30 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
         seen.update(dict.fromkeys(columns))
-        kept = [name for name in columns if not spec.drops(name)]
-        known = with_joined_names(kept, spec)
-        usual = with_usual_names(known, of_one_model(path, known, spec))
-        if layout_of(known, usual) != "long":
+        kept, known, usual, layout = _understood(columns, spec, path)
+        if layout != "long":
             return kept
         check_columns(str(path), known, usual)
         return wanted_columns(kept, usual)
 
     def types(columns: Sequence[str]) -> Mapping[str, Type]:
-        known = with_joined_names(columns, spec)
-        usual = with_usual_names(known, of_one_model(path, known, spec))
-        return types_of_columns(known, usual) if layout_of(known, usual) == "long" else {}
+        _, known, usual, layout = _understood(columns, spec, path)
+        return types_of_columns(known, usual) if layout == "long" else {}
 
     table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
-    known = with_joined_names(table.frame.columns, spec)
+    _, known, usual, layout = _understood(table.frame.columns, spec, path)
     one = of_one_model(path, known, spec)
-    usual = with_usual_names(known, one)
-    if layout_of(known, usual) == "long" and "response" not in spec.columns and spec.response_column == "response":
-
-        def first(names: AbstractSet[str]) -> pl.DataFrame:
-            return first_rows(path, file_kind(path), keep=lambda every: [name for name in every if name in names]).frame
-
-        _check_beside(table.source, [name for name in seen if not spec.drops(name)], usual, first)
-    if usual is not one and file_kind(path) == "json":  # ids are to be text, whatever they are called
+    if layout == "long" and not spec.names_response:
+        columns = [name for name in seen if not spec.drops(name)]
+        _check_beside(table.source, columns, usual, lambda names: first_rows(path, names).frame)
+    if usual != one and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
     if one is spec:
         return replace(_with_others(rows_of_table(table, spec), path, table, spec), columns=tuple(seen))
     # then it has more models, in a column by another name
     if with_joined(table, usual).frame[usual.column("item_id")].is_duplicated().any():
-        check_columns(table.source, columns_of(path, file_kind(path)), replace(usual, model_id=None))
-    if "response" not in {*spec.columns, usual.column("response")} and spec.response_column == "response":
+        check_columns(table.source, columns_of(path), replace(usual, model_id=None))
+    if usual.column("response") != "response" and not spec.names_response:
         _check_is_of_one(path, usual)
     rows = rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
     return replace(rows, columns=tuple(seen), file=path)
@@ -143,20 +136,13 @@ def rows_in_memory(table: Table, spec: ReadingSpec, levels: AbstractSet[str] = f
 
     `levels` are columns that were its index: they may be ids, but are no responses of a wide table.
     """
-    columns = [name for name in table.frame.columns if not spec.drops(name)]
-    known = with_joined_names(columns, spec)
-    usual = with_usual_names(known, spec)
-    layout = layout_of(known, usual)
+    columns, _, usual, layout = _understood(table.frame.columns, spec)
     if layout != "long":
         ids = {part for name in WIDE_COLUMNS for part in parts_of(usual.column(name), columns) or (usual.column(name),)}
         unread = levels - ids - {*spec.where} if layout else ()
         return rows_of_table(replace(table, frame=table.frame.drop(unread, strict=False)), spec)
-    if "response" not in spec.columns and spec.response_column == "response":
-
-        def first(names: AbstractSet[str]) -> pl.DataFrame:
-            return table.frame.head(FIRST_ROWS)[[one for one in columns if one in names]]
-
-        _check_beside(table.source, columns, usual, first)
+    if not spec.names_response:
+        _check_beside(table.source, columns, usual, lambda names: table.frame[[*names]].head(FIRST_ROWS))
     rows = rows_of_table(table, spec)
     _warn_of_status(rows, columns, usual)
     return rows
@@ -204,10 +190,9 @@ def _check_beside(
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
     """Raise `DataError` where several columns are right or wrong as the response is, warn of one: it may be a model."""
-    kind, response = file_kind(path), usual.column("response")
-    columns = [name for name in columns_of(path, kind) if not usual.drops(name)]
+    response, columns = usual.column("response"), columns_of(path)
     unread = [name for name in other_names(columns, usual) if not (OF_THINGS.match(name) or is_called(name, ANSWERS))]
-    frame = first_rows(path, kind, keep=lambda every: [name for name in every if name in {*unread, response}]).frame
+    frame = first_rows(path, {*unread, response}).frame
     texts = {one.name: {*as_text(one).drop_nulls().str.to_lowercase().unique()} for one in frame}
     alike = [name for name, own in texts.items() if own and (own <= {"0", "1"} or own <= {"true", "false"})]
     others = [name for name in alike if name != response]
@@ -274,15 +259,14 @@ def _is_apart(files: Sequence[Path], names: Mapping[Path, str], rows: Mapping[Pa
 
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
-    columns = [name for name in columns_of(path, file_kind(path)) if not spec.drops(name)]
-    usual = with_usual_names(with_joined_names(columns, spec), spec)
-    if layout_of(with_joined_names(columns, usual), usual) != "long":
+    columns, _, usual, layout = _understood(columns_of(path), spec)
+    if layout != "long":
         return rows
     names, read = other_names(columns, usual), table.frame.columns  # without its rows
     warn_of_dollars(table.source, names, columns, usual)
 
     def load(some: Sequence[str]) -> pl.DataFrame:
-        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some]).frame
+        first = first_rows(path, some).frame
         # what has more than a hundred characters on average is a text, and tells no rows apart
         lengths = {one.name: as_text(one).str.len_chars() for one in first if not one.dtype.is_nested()}
         short = [name for name, own in lengths.items() if own.sum() <= 100 * own.count()]
@@ -324,35 +308,26 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
 
     The first part of the file tells. None where a scenario is told.
     """
-    kind = file_kind(path)
-    columns = [name for name in columns_of(path, kind) if not spec.drops(name)]
-    known = with_joined_names(columns, spec)
-    usual = with_usual_names(known, of_one_model(path, known, spec))
+    columns, known, usual, layout = _understood(columns_of(path), spec, path)
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
     about = (*STATUS_COLUMNS, *VERDICTS, *ANSWERS)
     others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, about)]
-    if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
+    if layout != "long" or usual.column("scenario") in known or not others:
         return [], []
-    wanted = {*wanted_columns(columns, usual), *others}
-    first = first_rows(path, kind, keep=lambda every: [name for name in every if name in wanted])
-    frame = with_joined(first, usual).frame
+    frame = with_joined(first_rows(path, {*wanted_columns(columns, usual), *others}), usual).frame
     items = as_text(frame[usual.column("item_id")])
     model = usual.column("model_id")
     n_models = frame[model].n_unique() if model in frame.columns else 1
-    return others, [name for name in others if groups(frame[name], items, name, is_of_one=n_models == 1)]
+    return others, [name for name in others if groups(frame[name], items, is_of_one=n_models == 1)]
 
 
-def groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) -> bool:
+def groups(column: pl.Series, items: pl.Series, *, is_of_one: bool) -> bool:
     """Whether a column may say which scenario an item is in.
 
     Where every item comes once, anything seems to, and the name decides.
     """
-    is_told = kind_of(name) == "task"
-    if (
-        column.dtype.is_nested()
-        or column.dtype.is_float()
-        or not (is_told or (column.dtype == pl.String and not is_of_one))
-    ):
+    is_told, is_text = kind_of(column.name) == "task", column.dtype == pl.String and not is_of_one
+    if column.dtype.is_nested() or column.dtype.is_float() or not (is_told or is_text):
         return False
     of_item = pl.DataFrame({"item": items, "value": as_text(column)}).unique()
     n_values, n_items = of_item["value"].n_unique(), items.n_unique()
@@ -429,7 +404,7 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
         return ""
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
     about = (*STATUS_COLUMNS, *ERROR_COLUMNS, *ANSWERS, *LONG_COLUMNS)
-    rest = [name for name in columns if name not in taken and name not in LONG_COLUMNS and not is_called(name, about)]
+    rest = [name for name in columns if name not in {*taken, *LONG_COLUMNS} and not is_called(name, about)]
     rest = [name for name in rest if not is_measure(name)]
     ids = [*filter(is_id, rest)] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
@@ -483,17 +458,16 @@ def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    columns = columns_of(path, kind)
+    columns = columns_of(path)
     if is_long_table(path, columns, spec):
         return True
-    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
-    usual = with_usual_names(known, spec)
-    if layout_of(known, usual) in {None, "long"} or _is_about(known, usual):
+    _, known, usual, layout = _understood(columns, spec)
+    if layout in {None, "long"} or _is_about(known, usual):
         return False
     unread = {*spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     every = replace(spec, where={}, drop_columns=(*spec.drop_columns, *unread))  # the first rows need not be chosen
     try:
-        first = first_rows(path, kind, text=text_columns(usual))
+        first = first_rows(path, text=text_columns(usual))
     except DataError:
         return True  # its reader says what is wrong with it
     try:
@@ -521,9 +495,8 @@ def _holds_nearly(frame: pl.DataFrame, spec: ReadingSpec) -> bool:
 
 def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether these are the columns of a long table, which may be of one model."""
-    known = with_joined_names([name for name in columns if not spec.drops(name)], spec)
-    usual = with_usual_names(known, of_one_model(path, known, spec))
-    if layout_of(known, usual) != "long":
+    _, known, usual, layout = _understood(columns, spec, path)
+    if layout != "long":
         return False
     try:
         check_columns(str(path), known, usual)
@@ -551,8 +524,9 @@ def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
     return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
-def columns_of(path: Path, kind: Kind) -> list[str]:
+def columns_of(path: Path) -> list[str]:
     """Names of the columns of a file, or the keys of its first record."""
+    kind = kind_by_name(path)
     if kind == "csv":
         return probable_header(path)
     return list(first_record(path)) if kind == "json" else parquet_columns(path)
@@ -596,7 +570,7 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
 
     Empty for what is told without a column of that name.
     """
-    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
+    named = {*spec.columns, *(["response"] if spec.names_response else [])}
     has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
     has["model_id"] |= spec.model_id is not None
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
@@ -637,20 +611,31 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     each = ".[] | " if isinstance(next(block[0] for block in read_values(path) if block), list) else ""
     before, rows = rows_below(records)
     program = row_program(rows, each + before)
-    python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
-    command = f"itembank import {shell_word(str(path))} --jq {shell_word(program)} -o responses.parquet"
     by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
     exchange = "".join(
         f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program
     )
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{remedy(python, command)}{exchange}"
+        f"{how_to_run(program, path)}{exchange}"
     )
 
 
 def _has_objects(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict | list))
+
+
+def _understood(
+    columns: Sequence[str], spec: ReadingSpec, path: Path | None = None
+) -> tuple[list[str], list[str], ReadingSpec, Format | None]:
+    """Return the columns that are not dropped; these and what is made of them; the spec with usual names; the layout.
+
+    The table in a file (`path`) may be of one model.
+    """
+    kept = [name for name in columns if not spec.drops(name)]
+    known = with_joined_names(kept, spec)
+    usual = with_usual_names(known, spec if path is None else of_one_model(path, known, spec))
+    return kept, known, usual, layout_of(known, usual)
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:

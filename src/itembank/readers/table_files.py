@@ -5,7 +5,7 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,6 @@ from itembank.readers.json_files import read_records, table_of_records
 from itembank.responses.opening import (
     PACKED,
     Keep,
-    Kind,
     Table,
     encoding_problem,
     file_kind,
@@ -134,21 +133,16 @@ def _typed(lines: pl.LazyFrame, types: Mapping[int, Type | None]) -> pl.DataFram
     return frame.with_columns(lines.select(pl.nth(*as_text)).collect(engine="streaming").get_columns())
 
 
-def _first_rows_of_csv(path: Path, *, keep: Keep) -> pl.DataFrame:
+def _first_rows_of_csv(path: Path, places: Sequence[int], n_columns: int, separator: str) -> pl.DataFrame:
     """Return the rows that `read_csv_file` reads first, all as text."""
-    header, separator = check_csv_file(path)
-    kept = set(keep(header))
-    columns = [place for place, name in enumerate(header) if name in kept]
-    with _as_csv(path, len(header), separator), open_binary(path) as file:
+    with _as_csv(path, n_columns, separator), open_binary(path) as file:
         text = file.read(MOST_LOOKED_AT)
         if len(text) == MOST_LOOKED_AT:  # the rows end with the last end of a line that is in no quoted field
             end = text.rfind(b"\n")
             while end >= 0 and text.count(b'"', 0, end) % 2:
                 end = text.rfind(b"\n", 0, end)
             text = text[: end + 1 or len(text)]
-        frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False, n_rows=FIRST_ROWS)
-    frame.columns = [header[place] for place in columns]
-    return _without_blank_lines(frame)
+        return pl.read_csv(text, separator=separator, columns=[*places], infer_schema=False, n_rows=FIRST_ROWS)
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
@@ -276,8 +270,8 @@ def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> 
 
 
 @quiet
-def _columns_of_parquet(file: Path | IO[bytes], columns: Sequence[pl.Expr]) -> pl.DataFrame:
-    return pl.scan_parquet(file).select(columns).collect(engine="streaming")
+def _columns_of_parquet(file: Path | IO[bytes], columns: Sequence[pl.Expr], n_rows: int | None = None) -> pl.DataFrame:
+    return pl.scan_parquet(file, n_rows=n_rows).select(columns).collect(engine="streaming")
 
 
 def check_end(path: Path) -> None:
@@ -299,24 +293,22 @@ def parquet_columns(path: Path) -> list[str]:
         return list(read_parquet_schema(path))
 
 
-def first_rows(path: Path, kind: Kind, keep: Keep = list, *, text: Sequence[str] = ()) -> Table:
-    """Return the first rows of a file, to see what its columns hold; arguments are those of `read_table_file`."""
-    if kind == "csv":
-        return Table(str(path), _first_rows_of_csv(path, keep=keep), is_typed=False)
+def first_rows(path: Path, names: Collection[str] | None = None, *, text: Sequence[str] = ()) -> Table:
+    """Return the first rows of a file, to see what its columns of these names hold; `text` is read as text."""
+    kind = file_kind(path)
     if kind == "json":
+        keep: Keep = list if names is None else lambda every: [name for name in every if name in names]
         return table_of_records(path, islice(read_records(path), 1), keep=keep, text=text)
-    columns = parquet_columns(path)
-    with translated(path, "Parquet file"):
-        kept = set(keep(columns))
-        places = [place for place, name in enumerate(columns) if name in kept]  # names like ^x$ would be patterns
-        return Table(str(path), _head(path, places))
-
-
-@quiet
-def _head(file: Path | IO[bytes], places: Sequence[int]) -> pl.DataFrame:
-    """Read the first rows of the columns at these places, of very many columns fewer rows."""
-    n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))
-    return pl.scan_parquet(file).select(pl.nth(*places)).head(n_rows).collect()
+    header, separator = (parquet_columns(path), "") if kind == "parquet" else check_csv_file(path)
+    # by place, as names like ^x$ would be patterns
+    places = [place for place, name in enumerate(header) if names is None or name in names]
+    if kind == "parquet":
+        with translated(path, "Parquet file"):
+            n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))  # of very many columns fewer
+            return Table(str(path), _columns_of_parquet(path, [pl.nth(*places)], n_rows))
+    frame = _first_rows_of_csv(path, places, len(header), separator)
+    frame.columns = [header[place] for place in places]
+    return Table(str(path), _without_blank_lines(frame), is_typed=False)
 
 
 def read_table_file(

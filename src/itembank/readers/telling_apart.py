@@ -184,18 +184,17 @@ def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated) -> str:
     """Say which columns tell rows apart, by their values, and what is to be written."""
-    kinds = {name: kind_of(name) for name in values}
     repeats: Repeats = "count" if can_be_counted(found.rows["response"].to_numpy()) else "mean"
     lines = []
-    for name, kind in kinds.items():
-        text = f"{name!r} ({shown(values[name], 3)}) tells them apart"
-        if kind in WHAT_TO_DO:
-            lines.append(f"{text}: {WHAT_TO_DO[kind]}.")
+    for name, own in values.items():
+        text = f"{name!r} ({shown(own, 3)}) tells them apart"
+        if kind_of(name) in WHAT_TO_DO:
+            lines.append(f"{text}: {WHAT_TO_DO[kind_of(name)]}.")
             continue
         attempts = how_to_add(spec, columns={"epoch": name}, repeats=repeats)
-        one = how(where={name: values[name][0]})
+        one = how(where={name: own[0]})
         lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
-    choices = _choices({name: (kind, values[name]) for name, kind in kinds.items()}, others)
+    choices = _choices(values, others)
     if choices:
         is_settled = found.are_unique([*values], by_attempt=False)
         choices |= {"repeats": repeats} if not is_settled and spec.repeats == "error" else {}
@@ -206,27 +205,24 @@ def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: Reading
     return " ".join(lines).replace(" \n", "\n")
 
 
-def _choices(parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns) -> dict[str, Any]:
-    """Return the choices of a `ReadingSpec` that take each column for what its name says it is."""
-    ours = others.ours
-    of: dict[Kind, list[str]] = {}
-    for name, (kind, _) in parts.items():
-        of.setdefault(kind, []).append(name)
-    columns: dict[str, str] = {}
-    more: dict[str, Any] = {}
-    agents, tasks, versions = (of.get(kind, []) for kind in ("agent", "task", "version"))
+def _choices(values: Mapping[str, list[str]], others: OtherColumns) -> dict[str, Any]:
+    """Return the choices of a `ReadingSpec` that take each column, with its values, for what its name says it is."""
+    ours, columns, more = others.ours, dict[str, str](), dict[str, Any]()
+    agents, tasks, versions, metrics, judges, prompts = (
+        [name for name in values if kind_of(name) == kind]
+        for kind in ("agent", "task", "version", "metric", "judge", "prompt")
+    )
     if agents:
         columns["model_id"] = "+".join([*agents, *filter(None, [ours.get("model_id")])])
     if len(tasks) == 1 and "scenario" not in ours:
         columns["scenario"], more["prefix_scenario"], tasks = tasks[0], True, []
     if tasks or versions:
         columns["item_id"] = "+".join([*tasks, *filter(None, [ours.get("item_id")]), *versions])
-    metrics = of.get("metric", [])
     if metrics and ours.get("metric") != metrics[0]:
         columns["metric"] = metrics[0]
     if metrics:
-        more["metric"] = (parts[metrics[0]][1][0],)
-    where = {name: parts[name][1][0] for name in (*metrics[1:], *of.get("judge", []), *of.get("prompt", []))}
+        more["metric"] = (values[metrics[0]][0],)
+    where = {name: values[name][0] for name in (*metrics[1:], *judges, *prompts)}
     choices = {"columns": columns, **more, "where": where}
     return {name: value for name, value in choices.items() if value}
 
@@ -234,15 +230,15 @@ def _choices(parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns) 
 def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherColumns, spec: ReadingSpec) -> None:
     """Warn of items in several tasks, and of models of several agents."""
     for name in filter(is_plain, others.names):
-        kind, answered = kind_of(name), np.flatnonzero(is_answered)
+        answered = np.flatnonzero(is_answered)
         column = others.load([name])[name].gather(answered)
-        owners, what = (rows.items, "item_id") if kind == "task" else (rows.models, "model_id")
+        owners, what = (rows.items, "item_id") if kind_of(name) == "task" else (rows.models, "model_id")
         index = numbered(rows.frame[what].gather(answered), owners[what])
         differing = np.unique(index[first_in_group(index, owners.height, numbered(column))[1]])
         if differing.size:
             names = shown(owners[what].gather(differing).to_list())
             values = names_of(column).to_list()
-            how_to = how_to_add(spec, **_choices({name: (kind, values)}, others))
+            how_to = how_to_add(spec, **_choices({name: values}, others))
             warn(
                 f"{rows.source}: {differing.size} {what}s have several values of {name!r} ({shown(values, 3)}), and "
                 f"count as one each: {names}. To tell them apart, add: {how_to}",

@@ -42,11 +42,7 @@ def error_kind(value: Any) -> int:
 
     A text may be a kind of ours, a name of an exception, or a whole message.
     """
-    if isinstance(value, bool):
-        return ERROR if value else 0
-    text = "" if value is None else str(value).strip().lower()
-    if text in {"1", "1.0"}:  # a flag
-        return ERROR
+    text = "" if value is None else str(value).strip().lower()  # a flag of an error, such as true or 1, is of no kind
     if text in NOT_AN_ERROR:
         return 0
     if text in KINDS:

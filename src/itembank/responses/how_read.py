@@ -168,7 +168,6 @@ def _places(items: pl.DataFrame) -> pl.DataFrame:
     """Where each item is, as far as its table says by name: `places`, and whether its content is told."""
     names = [name for name in ("scenario", "subscenario", "task") if name in items.columns]
     content = pl.col(CONTENT).is_not_null() if CONTENT in items.columns else pl.lit(value=False)
-    if not names:
-        return items.select("item_id", content.alias("has_content"), pl.lit([], pl.List(pl.String)).alias("places"))
-    told = pl.concat_list(pl.col(names).cast(pl.String).replace(DEFAULT_SCENARIO, None)).list.drop_nulls()
-    return items.select("item_id", content.alias("has_content"), told.alias("places"))
+    told = [pl.col(name).cast(pl.String).replace(DEFAULT_SCENARIO, None) for name in names]
+    places = pl.concat_list(*told, pl.lit(None, pl.String)).list.drop_nulls()
+    return items.select("item_id", content.alias("has_content"), places.alias("places"))

@@ -27,7 +27,8 @@ def standardised(column: pl.Series) -> FloatArray | None:
     dates = known_dates(column)
     if dates is None and not column.dtype.is_numeric():
         return None
-    numbers = days_of(dates) if dates is not None else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    days = column if dates is None else dates.to_physical()
+    numbers = days.cast(pl.Float64).fill_null(np.nan).to_numpy()
     if dates is None and _is_size(numbers[np.isfinite(numbers)]):
         numbers = np.log(numbers)
     is_known = np.isfinite(numbers)
@@ -86,11 +87,6 @@ def known_dates(column: pl.Series) -> pl.Series | None:
         return None
     dates = dates_of(column)
     return None if dates.null_count() > column.null_count() else dates
-
-
-def days_of(dates: pl.Series) -> FloatArray:
-    """Return dates as days since 1970, NaN where unknown."""
-    return dates.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def months_between(first: datetime.date, last: datetime.date) -> float:

@@ -75,18 +75,22 @@ def name_without_ending(path: PurePath) -> str:
     return name
 
 
+def kind_by_name(path: PurePath) -> Kind | None:
+    """Tell the kind of a file from its suffix, that before the one of a packed file; None where it says none."""
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return SUFFIXES.get(inner.suffix.lower())
+
+
 def file_kind(path: Path) -> Kind:
     """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_packed = bool(suffixes) and suffixes[-1] in PACKED
-    suffix = suffixes[-2] if is_packed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    kind = SUFFIXES.get(suffix)
+    kind = kind_by_name(path)
     if kind is None:
+        is_box = not BOXES.isdisjoint(map(str.lower, path.suffixes))
         raise DataError(
             f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."
-            + " Unpack an archive first, and save a spreadsheet as CSV." * (not BOXES.isdisjoint(suffixes))
+            + " Unpack an archive first, and save a spreadsheet as CSV." * is_box
         )
-    if is_packed and kind == "parquet":
+    if path.suffix.lower() in PACKED and kind == "parquet":
         raise DataError(f"{path}: a Parquet file must not be packed once more; it is compressed already. Unpack it.")
     with translated(path), open_binary(path) as file:
         start = file.read(4096)
@@ -143,26 +147,38 @@ def open_binary(path: Path) -> IO[bytes]:
     return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
 
 
-class Zstandard(io.RawIOBase):
+class _Above(io.RawIOBase):
+    """A stream that is made of another one as it is read."""
+
+    def __init__(self, below: Any) -> None:
+        self._below = below
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def close(self) -> None:
+        """Close the stream beneath too."""
+        self._below.close()
+        super().close()
+
+
+class Zstandard(_Above):
     """What a stream that Zstandard has packed unpacks to; reading raises `EOFError` where it is cut or damaged."""
 
     _PACKED_AT_ONCE = 1 << 12
     """A few bytes may unpack to thousands of times as many."""
 
     def __init__(self, packed: IO[bytes]) -> None:
-        self._packed = packed
+        super().__init__(packed)
         self._zstd = zstandard()
         self._frame: Any = None
         self._rest, self._ready = b"", memoryview(b"")
 
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
-
     def readinto(self, buffer: Any) -> int:
         """Unpack the next bytes; several frames are one stream."""
         while not self._ready:
-            packed = self._rest or self._packed.read(self._PACKED_AT_ONCE)
+            packed = self._rest or self._below.read(self._PACKED_AT_ONCE)
             if not packed:
                 if self._frame is not None:
                     raise EOFError(CUT)
@@ -179,11 +195,6 @@ class Zstandard(io.RawIOBase):
         buffer[:n_bytes], self._ready = self._ready[:n_bytes], self._ready[n_bytes:]
         return n_bytes
 
-    def close(self) -> None:
-        """Close the stream beneath too."""
-        self._packed.close()
-        super().close()
-
 
 def zstandard() -> Any:
     """Return the standard library's module of Zstandard, or before Python 3.14 its backport."""
@@ -194,21 +205,17 @@ def zstandard() -> Any:
     return zstd
 
 
-class _Watched(io.RawIOBase):
+class _Watched(_Above):
     """Bytes of a file, counted as they come: in all, and since the last end of a line."""
 
     def __init__(self, file: Any, path: Path, most: float) -> None:
-        self._file, self._path, self._most = file, path, most
-        self._most_in_line = most_in_object()
+        super().__init__(file)
+        self._path, self._most, self._most_in_line = path, most, most_in_object()
         self._n_bytes = self._n_in_line = 0
-
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes, and count them."""
-        n_read = int(self._file.readinto(buffer))
+        n_read = int(self._below.readinto(buffer))
         self._n_bytes += n_read
         n_after = _after_last_line(memoryview(buffer)[:n_read])
         self._n_in_line = self._n_in_line + n_read if n_after is None else n_after
@@ -217,11 +224,6 @@ class _Watched(io.RawIOBase):
         if self._n_in_line > self._most_in_line:
             raise refuse_object(self._path, self._most_in_line)
         return n_read
-
-    def close(self) -> None:
-        """Close the file beneath too."""
-        self._file.close()
-        super().close()
 
 
 def _after_last_line(part: memoryview) -> int | None:

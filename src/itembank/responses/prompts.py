@@ -220,7 +220,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     4 shots, these have 0 shots".
     """
     both = _hashed(items).join(_hashed(known), on="item_id", suffix="_known")
-    told = pl.col(PROMPT_HASH).is_not_null() & pl.col(f"{PROMPT_HASH}_known").is_not_null()
+    is_same = pl.col(PROMPT_HASH) == pl.col(f"{PROMPT_HASH}_known")  # null where either has none
     pairs = both.select(PROMPT_SETTINGS, f"{PROMPT_SETTINGS}_known").unique(maintain_order=True)
     found = [_Pair(*row) for row in pairs.iter_rows()]
     pairs = pairs.with_columns(
@@ -229,10 +229,8 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
         place=pl.int_range(pl.len()),
     )
     both = both.join(pairs, on=pairs.columns[:2], nulls_equal=True)
-    other_hash = told & (pl.col(PROMPT_HASH) != pl.col(f"{PROMPT_HASH}_known"))
-    same_hash = told & (pl.col(PROMPT_HASH) == pl.col(f"{PROMPT_HASH}_known"))
-    decided = (other_hash & ~pl.col("templates")) | (pl.col("apart") & ~same_hash)
-    other = both.filter(decided)
+    is_other = (~is_same & ~pl.col("templates")).fill_null(value=False)
+    other = both.filter(is_other | (pl.col("apart") & ~is_same.fill_null(value=False)))
     if not other.height:
         return ""
     explained = [found[place] for place in other["place"].to_list() if found[place].apart]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import check_one_of, list_of_ids
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
 from itembank.responses.error_kinds import KINDS, Errors
@@ -201,15 +201,10 @@ class ResponseMatrix(Compact):
         first = 0
         for part in self.parts(CELLS_AT_ONCE):
             told = part.told
-            if told.all():
-                model = np.repeat(np.arange(part.n_models), part.n_items)
-                if whole.height != model.size:
-                    item = np.tile(np.arange(part.n_items), part.n_models)
-                    whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
-                items = whole
-            else:
-                model, item = np.nonzero(told)
-                items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            model, item = np.nonzero(told)
+            is_known = model.size == told.size == whole.height
+            items = whole if is_known else pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            whole = items if model.size == told.size else whole
             yield pl.DataFrame([names["model_id"].gather(model + first), *items, *part._numbers(told)])
             first += part.n_models
 
@@ -415,9 +410,8 @@ def check_response_matrix(
     problems = []
     if 0 in shape:
         problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
-    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **others}
-    if n_trials is not None:
-        arrays["n_trials"] = n_trials
+    trials = {} if n_trials is None else {"n_trials": n_trials}
+    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **others, **trials}
     problems.extend(
         f"{name} must have shape (n_models, n_items) = {shape}, got {array.shape}."
         for name, array in arrays.items()
@@ -453,7 +447,7 @@ def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
         cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]
         raise DataError(
             f"n_correct must be at most n_trials, got {plural(len(above), 'cell')} above: "
-            f"{', '.join(cells)}{_more(len(above))}."
+            f"{first_few(cells, len(above))}."
         )
 
 
@@ -494,15 +488,12 @@ def without_silent(
 def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> None:
     """Raise `DataError` when a response is missing."""
     missing = np.isnan(responses)
-    if not missing.any():
-        return
-    rows, columns = np.nonzero(missing)
-    first = zip(rows[:N_SHOWN].tolist(), columns[:N_SHOWN].tolist(), strict=True)
-    cells = ", ".join(f"{quoted(model_ids[row])} item {quoted(item_ids[column])}" for row, column in first)
-    raise DataError(
-        f"every model must have a response to every item, got {len(rows)} missing of {missing.size}: {cells}"
-        f"{_more(len(rows))}. Run them, leave the models or items out, or allow missing ones."
-    )
+    if missing.any():
+        raise DataError(
+            f"every model must have a response to every item, got {np.count_nonzero(missing)} missing of "
+            f"{missing.size}: {describe_cells(missing, None, model_ids, item_ids)}. Run them, leave the models or "
+            "items out, or allow missing ones."
+        )
 
 
 def check_enough_models(n_models: int, needed: int, purpose: str) -> None:
@@ -516,20 +507,16 @@ def check_enough_models(n_models: int, needed: int, purpose: str) -> None:
 
 
 def describe_cells(
-    mask: BoolArray, values: FloatArray | IntArray, model_ids: Sequence[str], item_ids: Sequence[str]
+    mask: BoolArray, values: FloatArray | IntArray | None, model_ids: Sequence[str], item_ids: Sequence[str]
 ) -> str:
-    """Name the first few marked cells with their values."""
-    rows, columns = np.nonzero(mask)
-    cells = [
-        f"{quoted(model_ids[row])} item {quoted(item_ids[column])} = {values[row, column]:g}"
-        for row, column in zip(rows[:N_SHOWN], columns[:N_SHOWN], strict=True)
+    """Name the first few marked cells with their values, if any are given."""
+    cells = np.argwhere(mask)
+    names = [
+        f"{quoted(model_ids[row])} item {quoted(item_ids[column])}"
+        + ("" if values is None else f" = {values[row, column]:g}")
+        for row, column in cells[:N_SHOWN]
     ]
-    return ", ".join(cells) + _more(len(rows))
-
-
-def _more(total: int) -> str:
-    """Say how many more there are than are shown."""
-    return f" and {total - N_SHOWN} more" if total > N_SHOWN else ""
+    return first_few(names, len(cells))
 
 
 def _id_problems(names: Sequence[str], column: str) -> list[str]:
@@ -553,20 +540,17 @@ def _trial_problems(
         return []
     if not np.issubdtype(n_trials.dtype, np.integer):
         return [f"n_trials must be whole numbers, got an array of {n_trials.dtype}."]
-    problems = []
     too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
-    if too_few.any():
-        problems.append(
-            f"n_trials must be at least 1 where there is a response, got {plural(int(too_few.sum()), 'cell')} with "
-            f"less: {describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
-            "missing."
+    missing = "Give their counts, or make the responses missing."
+    return [
+        f"n_trials must be {what}, got {plural(int(bad.sum()), 'cell')} with {other}: "
+        f"{describe_cells(bad, n_trials, model_ids, item_ids)}. {advice}"
+        for bad, what, other, advice in (
+            (too_few, "at least 1 where there is a response", "less", missing),
+            (too_many, f"below {MOST_TRIALS:,}", "more", "Divide both counts by the same number."),
         )
-    if too_many.any():
-        problems.append(
-            f"n_trials must be below {MOST_TRIALS:,}, got {plural(int(too_many.sum()), 'cell')} with more: "
-            f"{describe_cells(too_many, n_trials, model_ids, item_ids)}. Divide both counts by the same number."
-        )
-    return problems
+        if bad.any()
+    ]
 
 
 def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:

@@ -78,15 +78,13 @@ def one_of_each(group: IntArray, models: IntArray) -> IntArray:
 
 def order_by_answers(responses: ResponseMatrix, models: IntArray, by_content: ContentOrder) -> IntArray:
     """Positions of some models from the lowest mean response to the highest, (n_chosen,); of equals by content."""
-    means, first = [], 0
+    means = []
     for part in responses.parts():
-        inside = models[(models >= first) & (models < first + part.n_models)] - first
-        mean = part.responses.mean(axis=1)[inside]
-        gappy = np.isnan(mean)
-        mean[gappy] = np.nanmean(part.responses[inside[gappy]], axis=1)
+        mean = part.responses.mean(axis=1)
+        gappy = np.isnan(mean) & part.observed.any(axis=1)
+        mean[gappy] = np.nanmean(part.responses[gappy], axis=1)
         means.append(mean)
-        first += part.n_models
-    return np.lexsort((np.argsort(by_content.models)[models], rounded(np.concatenate(means))))
+    return np.lexsort((np.argsort(by_content.models)[models], rounded(np.concatenate(means)[models])))
 
 
 def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -133,12 +133,8 @@ class ScoreTargets(Compact):
 
         Nothing, too, where another score replaces it.
         """
-        if self.last != OVERALL:
-            return ""
-        if (
-            np.allclose(self.scenario_weights, self.scenario_sizes / self.scenario_sizes.sum())
-            and self.across == "scenarios"
-        ):
+        are_alike = np.allclose(self.scenario_weights, self.scenario_sizes / self.scenario_sizes.sum())
+        if self.last != OVERALL or (are_alike and self.across == "scenarios"):
             return ""
         if self.across == "items":
             kinds = {

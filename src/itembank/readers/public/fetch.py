@@ -184,12 +184,10 @@ def download(
             _fetch(partial)
             break
         except (http.client.HTTPException, OSError) as error:
-            if attempt == ATTEMPTS - 1 or not (
-                not isinstance(error, urllib.error.HTTPError) or error.code >= 500 or error.code == 429
-            ):
-                kept = (
-                    f" {partial.size:,} bytes have arrived and are kept: run it again to go on." if partial.size else ""
-                )
+            is_refused = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
+            if is_refused or attempt == ATTEMPTS - 1:
+                n_kept = partial.size
+                kept = f" {n_kept:,} bytes have arrived and are kept: run it again to go on." if n_kept else ""
                 raise DataError(f"{url}: could not be fetched: {error}.{kept}") from error
     found = _digest(partial.path)
     if sha256 is not None and found != sha256:

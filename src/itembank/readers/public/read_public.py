@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
+from itembank.errors import DataError, DataWarning, first_few, quoted, warn
 from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
@@ -70,27 +69,20 @@ def read_public(
     if not place.is_dir():
         raise DataError(f"{place} must be a folder with the files of {source.name} ({source.layout}); there is none.")
     chosen = replace(ReadingSpec(), **source.choices) if spec is None else spec
-    if source.reader not in TABLES:
-        chosen = replace(chosen, format=source.reader)
-        responses = read_matrix([place], chosen, models=models, items=items, progress=progress)
-    else:
-        responses = _read_tables(source, place, chosen, models=models, items=items, progress=progress)
+    files, patterns = [place], () if source.download is None else source.download.patterns
+    if source.reader in TABLES:  # those files that its download would fetch
+        files = [path for path in files_below(place, chosen) if not patterns or matches(path, patterns)]
+    if not files:
+        wanted = ", ".join(patterns) or source.layout
+        raise DataError(f"{place} must hold files of {source.name} ({wanted}), got none.")
+    chosen = replace(chosen, format=source.reader)
+    responses = read_matrix(files, chosen, models=models, items=items, progress=progress)
     check = None
     if source.checked != "-":
         with laid_out(place, f"{source.name}, with {source.checked}"):
             published: list[Published] = list(reader_function(source.reader, "{}_published")(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
-
-
-def _read_tables(source: PublicSource, folder: Path, spec: ReadingSpec, **known: Any) -> ResponseMatrix:
-    """Read tables: those files of a folder that the source's download would fetch."""
-    patterns = () if source.download is None else source.download.patterns
-    files = [path for path in files_below(folder, spec) if not patterns or matches(path, patterns)]
-    if not files:
-        wanted = ", ".join(patterns) or source.layout
-        raise DataError(f"{folder} must hold files of {source.name} ({wanted}), got none.")
-    return read_matrix(files, replace(spec, format=source.reader), **known)
 
 
 def check_published(responses: ResponseMatrix, published: Iterable[Published], *, tolerance: float) -> PublishedCheck:
@@ -111,18 +103,15 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
         if model in rows and _columns(scenarios, scenario).any()
     ]
     distances = [abs(one.read - one.published) for one in compared]
-    differing = tuple(
-        one for one, distance in zip(compared, distances, strict=True) if not distance <= tolerance
-    )  # NaN differs
+    differing = tuple(one for one in compared if not abs(one.read - one.published) <= tolerance)  # NaN differs
     if differing:
-        first = ", ".join(
+        names = [
             f"{quoted(one.model_id)}{f' on {one.scenario}' if one.scenario else ''}: {one.read:.4f}, published "
             f"{one.published:.4f}"
-            for one in differing[:N_SHOWN]
-        )
-        more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
+            for one in differing
+        ]
         warn(
-            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first}{more}. "
+            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first_few(names)}. "
             "Leave these models out, or look at their files: a part may be missing, or the table is of another "
             "version.",
             DataWarning,
