@@ -53,6 +53,7 @@ def frame(**columns):
         ("{}", "answer"),
         (False, "answer"),
         (0, "answer"),
+        (200.0, "answer"),  # a status of HTTP in a column that lacks some
         (None, "answer"),
         (float("nan"), "answer"),
     ],

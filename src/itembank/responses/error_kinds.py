@@ -21,7 +21,7 @@ _SIGNS: Sequence[tuple[str, str]] = (
 )
 NOT_AN_ERROR = frozenset(
     (
-        *("", "0", "0.0", "200", "none", "null", "nan", "na", "n/a", "no", "false", "-", "{}", "[]"),
+        *("", "0", "0.0", "200", "200.0", "none", "null", "nan", "na", "n/a", "no", "false", "-", "{}", "[]"),
         *("no error", "no errors", "no_error", "noerror", "without error", "no exception"),
         *("ok", "success", "succeeded", "complete", "completed", "done", "finished", "pass", "passed"),
     )
