@@ -244,7 +244,8 @@ def fit_two_step(
         np.log(losses),
         starts,
         lower=np.array([-largest_log_coefficient, 0.0, 0.0]),
-        upper=np.array([largest_log_coefficient, 1.0, float(np.nanmax(losses))]),
+        # losses may be known of no small size, of which earlier forecasts are made
+        upper=np.array([largest_log_coefficient, 1.0, float(np.nanmax(losses, initial=0.0))]),
         huber_delta=spec.huber_delta,
     )
     all_losses, scores = every

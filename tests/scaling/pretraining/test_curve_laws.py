@@ -98,6 +98,9 @@ def test_two_step_extrapolates_what_it_made(rng):
     lost = np.where(np.arange(3)[:, None] == 1, np.nan, losses)  # a recipe without losses
     found = fit_two_step((x, lost), (lost, scores), TwoStep(), rng)(target)[0]
     np.testing.assert_allclose(found, np.where([[False], [True], [False]], np.nan, truth), atol=2e-4)
+    # nor has it where the final losses of all are lost
+    none = np.full(losses.shape, np.nan)
+    assert np.isnan(fit_two_step((x, none), (losses, scores), TwoStep(), rng)(target)[0]).all()
 
 
 def test_an_outlier_moves_the_loss_step_little(rng):
