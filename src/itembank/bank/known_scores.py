@@ -252,7 +252,7 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
             f"external scores must be of past models of the bank, {shown(models['model_id'].to_list())}, got those of "
             f"{shown(scores['model_id'].to_list())}. Check that both name models alike."
         )
-    kept = models.select(column for column in models.columns if column not in scores.columns or column == "model_id")
+    kept = models[[column for column in models.columns if column not in scores.columns or column == "model_id"]]
     order = kept.with_columns(pl.col("model_id").cast(pl.String))
     return order.join(scores, on="model_id", how="left", maintain_order="left")
 

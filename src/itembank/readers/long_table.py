@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from itembank.checks import is_pattern
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
@@ -335,7 +336,8 @@ def other_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Columns of a long table, by their names, that tell neither ids, responses, attempts nor costs."""
     taken = {spec.column(name) for name in LONG_COLUMNS if name not in {"metric", "judge"}}
     taken |= {part for theirs in taken for part in parts_of(theirs, columns)}
-    return [name for name in columns if name not in taken and not (is_row_number(name) or spec.drops(name))]
+    left_out = (is_row_number, is_pattern, spec.drops)
+    return [name for name in columns if name not in taken and not any(is_one(name) for is_one in left_out)]
 
 
 def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:

@@ -140,7 +140,7 @@ def rows_in_memory(table: Table, spec: ReadingSpec, levels: AbstractSet[str] = f
     if layout != "long":
         ids = {part for name in WIDE_COLUMNS for part in parts_of(usual.column(name), columns) or (usual.column(name),)}
         unread = levels - ids - {*spec.where} if layout else ()
-        return rows_of_table(replace(table, frame=table.frame.drop(unread, strict=False)), spec)
+        return rows_of_table(replace(table, frame=table.frame[[one for one in columns if one not in unread]]), spec)
     if not spec.names_response:
         _check_beside(table.source, columns, usual, lambda names: table.frame[[*names]].head(FIRST_ROWS))
     rows = rows_of_table(table, spec)
@@ -349,7 +349,7 @@ def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> Readi
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
     every = tuple(table.frame.columns)
-    table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    table = replace(table, frame=table.frame[[name for name in every if not spec.drops(name)]])
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
@@ -379,9 +379,9 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_wide(table.source, spec)
     table = chosen_where(_without_row_numbers(table, spec), spec)
     unread = {*parts, *spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
+    kept = [name for name in table.frame.columns if name not in unread]  # drop('*') would leave nothing
     return replace(
-        rows_of_wide(replace(table, frame=table.frame.drop(unread)), spec, is_of_models=layout == "wide-models"),
-        columns=every,
+        rows_of_wide(replace(table, frame=table.frame[kept]), spec, is_of_models=layout == "wide-models"), columns=every
     )
 
 
