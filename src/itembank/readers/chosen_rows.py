@@ -155,7 +155,7 @@ def _unfolded(table: Table, spec: ReadingSpec) -> Table:
     lists = pl.select(pl.when(lists.list.len() > 0).then(lists)).to_series()
     numbers = pl.Series([None if one is None else [*range(len(one))] for one in lists], dtype=pl.List(pl.Int64))
     frame = table.frame.with_columns(lists.alias(column), numbers.alias(place))
-    frame = frame.explode(pl.nth([*map(frame.columns.index, (column, place))]))  # a column may be called *
+    frame = frame.explode(pl.selectors.by_index(*map(frame.columns.index, (column, place))))  # a column may be called *
     frame = frame.with_columns(frame[place].cast(pl.String))
     return replace(table, frame=frame, found={**table.found, place: frozenset({str})})
 

@@ -127,6 +127,8 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
+CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
+"""What tells in a row of one answer option whether a model chose it."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -159,6 +161,16 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
+    for name in (n for n in columns if is_called(n, CHOSEN) and n not in {response, *spec.where}):
+        values = first({name})[name]
+        found, bad = numbers(values.to_frame())
+        if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
+            chosen = as_text(values)[int(found[:, 0].argmax())]
+            warn(
+                f"{source}: {name!r} may tell which answer option was chosen. If a row is one option, only those "
+                f"chosen count: add {how(where={name: chosen})}",
+                DataWarning,
+            )
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
