@@ -472,6 +472,9 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     ):
         read_responses(tmp_path / "w.csv")
     read_responses(tmp_path / "w.csv", spec=ReadingSpec(drop_columns=("hardness",)))
+    if key == "item_id":
+        with pytest.warns(DataWarning, match="answers, but 'difficulty' mostly something between"):
+            read(tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 
