@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_names
 from itembank.errors import DataError, IntegrityError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import RELATIVE
@@ -258,7 +259,8 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
 
 
 def check_external_names(names: Sequence[str], scenarios: Sequence[str]) -> None:
-    """Refuse names of external scores that a bank's own scores have."""
+    """Refuse names of external scores that a bank's own scores have, and patterns."""
+    check_names("external scores", names)
     taken = [name for name in names if name in (*scenarios, OVERALL, WIN_RATE, "all")]
     if taken:
         raise ParameterError(
