@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
-from itembank.errors import ParameterError, did_you_mean, quoted, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, quoted, shown
 
 Spec = TypeVar("Spec", bound=Any)
 
@@ -16,6 +16,17 @@ def list_of_ids(name: str, given: object) -> list[str]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ParameterError(f"{name} must be a list of ids, got {quoted(given)}.")
     return [str(one) for one in given]
+
+
+def is_pattern(name: str) -> bool:
+    """Whether Polars takes the name of a column for a pattern of names, even where that column alone is asked."""
+    return name.startswith("^") and name.endswith("$")
+
+
+def check_names(source: str, names: Iterable[str]) -> None:
+    """Refuse names of columns that are patterns."""
+    if patterns := [*filter(is_pattern, names)]:
+        raise DataError(f"{source}: no column may be called ^...$, as patterns are, got {shown(patterns)}. Rename it.")
 
 
 def is_whole(value: object) -> TypeGuard[int]:

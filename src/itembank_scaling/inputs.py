@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_names
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.memory import allowing
 from itembank.numerics.arrays import FloatArray
@@ -167,6 +168,7 @@ def read_losses(
     absent = [name for name in ("model_id", "item_id", column) if name not in table.columns]
     if absent:
         raise DataError(f"a table of losses must have the columns {shown(absent)}; it has {shown(table.columns, 12)}.")
+    check_names("a table of losses", [column])
     table = table.select(pl.col("model_id", "item_id").cast(pl.String), _numbers(table[column]))
     repeated = table.filter(table.select("model_id", "item_id").is_duplicated())
     if repeated.height:

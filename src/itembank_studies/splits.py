@@ -290,7 +290,7 @@ def _bare(responses: ResponseMatrix, of_models: Sequence[str] = ()) -> ResponseM
     columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
     return ResponseMatrix(
         responses.responses,
-        responses.models.select("model_id", *of_models),
+        responses.models[["model_id", *of_models]],
         responses.items.select(columns),
         responses.n_trials,
         responses.costs,

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -271,3 +273,24 @@ def test_a_column_of_what_is_wrong_is_turned_round(tmp_path, values, program):
     pytest.importorskip("jq")
     with pytest.warns(DataWarning, match="read the column"):
         assert read(tmp_path, table, jq=program).responses.tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "told"), [("latency_ms", "ms"), ("durationMs", "Ms"), ("n_items_s", ""), ("wall seconds", "")]
+)
+def test_costs_whose_name_tells_another_unit_are_told(tmp_path, column, told):
+    (tmp_path / "r.csv").write_text(f"model_id,item_id,response,{column}\na,x,1,200\n")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(columns={"seconds": column}))
+    assert matrix.costs["seconds"].tolist() == [[200.0]]
+    assert [f"{told!r} in its name tells another unit" in str(one.message) for one in found] == [True] * bool(told)
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [("1.978", True), ("0.978", False), ("1.97", True), ("1.9785", False)])
+def test_points_beside_decimal_commas_may_part_thousands(tmp_path, seconds, warned):
+    (tmp_path / "r.csv").write_text(f"model_id;item_id;response;seconds\na;x;0,5;{seconds}\na;y;0,25;2.345\n")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_responses(tmp_path / "r.csv")
+    assert ["the points of 'seconds'" in str(one.message) for one in found] == [True] * warned

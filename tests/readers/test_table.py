@@ -149,6 +149,26 @@ def test_items_named_like_a_pattern_are_items(tmp_path, ending):
     np.testing.assert_array_equal(matrix.responses, [[1, 0, 1], [0, 0, 1]])
 
 
+@pytest.mark.parametrize("name", ["^x$", "*", "y"])
+def test_a_column_called_as_a_pattern_is_read_as_any_other_or_refused(tmp_path, name):
+    """Polars answers whatever is asked of a column ^x$ for those that match, and drops all columns for a *."""
+    path, table = tmp_path / "r.parquet", pl.DataFrame({"model_id": ["a"], "item_id": ["q"], name: [[1, 0]]})
+    table.write_parquet(path)
+    models = tmp_path / "models.csv"
+    pl.DataFrame({"model_id": ["a"], name: [1], "z": [2]}).write_csv(models)
+    if name == "^x$":
+        for build in (lambda: ReadingSpec(where={name: "1"}), lambda: read_responses(path, models=models)):
+            with pytest.raises(ValueError, match=r"no column may be called \^\.\.\.\$"):
+                build()
+        return
+    with pytest.warns(DataWarning, match="each value of the lists"):
+        matrix = read_responses(path, models=models, spec=ReadingSpec(columns={"response": name}, repeats="mean"))
+    assert matrix.responses.tolist() == [[0.5]]
+    assert matrix.models.columns == ["model_id", name, "z"]
+    pl.DataFrame({"model_id": ["a", "b"], "q": [1, 0], name: ["u", "v"]}).write_csv(tmp_path / "w.csv")
+    assert read_responses(tmp_path / "w.csv", spec=ReadingSpec(where={name: "v"})).responses.tolist() == [[0.0]]
+
+
 def test_a_table_without_the_usual_id_name(tmp_path):
     (tmp_path / "r.csv").write_text("llm,x,y\na,50,100\n")
     spec = ReadingSpec(columns={"model_id": "llm"}, max_response=100)
@@ -452,6 +472,9 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     ):
         read_responses(tmp_path / "w.csv")
     read_responses(tmp_path / "w.csv", spec=ReadingSpec(drop_columns=("hardness",)))
+    if key == "item_id":
+        with pytest.warns(DataWarning, match="answers, but 'difficulty' mostly something between"):
+            read(tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 

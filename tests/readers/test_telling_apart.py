@@ -33,6 +33,7 @@ def read(frame, **choices):
     ("column", "kind"),
     [
         ("Replication", "attempt"),
+        ("answer_option", "option"),
         ("run_id", "attempt"),
         ("Task Name", "task"),
         ("grader_model", "judge"),
@@ -180,3 +181,15 @@ def test_json_lines_with_a_nested_column_are_looked_at_too(tmp_path):
     (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(DataError, match=r"'judge' \('one', 'two'\)"):
         read_responses(tmp_path / "r.jsonl")
+
+
+def test_rows_of_answer_options_are_no_attempts(tmp_path):
+    pairs = [(k, place, option) for k in range(4) for place, option in enumerate("ABC")]
+    rows = [("a", f"q{k}", option, k % 3 == place, k % 2 == place) for k, place, option in pairs]
+    schema = ["model_id", "item_id", "option", "response", "chosen"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_csv(tmp_path / "r.csv")
+    words = "If a row is one option, only those chosen count: add where={'chosen': 'true'}"
+    with pytest.warns(DataWarning, match=words), pytest.raises(ValueError, match="keep the one that was chosen"):
+        read_responses(tmp_path / "r.csv", spec=ReadingSpec(repeats="mean"))
+    matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(where={"chosen": "true"}))
+    assert matrix.responses.tolist() == [[1.0, 1.0, 0.0, 0.0]]

@@ -306,7 +306,7 @@ def _calibration(
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:
-    return table.select(name for name in table.columns if not name.startswith(OWN))
+    return table[[name for name in table.columns if not name.startswith(OWN)]]
 
 
 def _ours(table: pl.DataFrame) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_names
 from itembank.errors import DataError, IntegrityError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import RELATIVE
@@ -252,13 +253,14 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
             f"external scores must be of past models of the bank, {shown(models['model_id'].to_list())}, got those of "
             f"{shown(scores['model_id'].to_list())}. Check that both name models alike."
         )
-    kept = models.select(column for column in models.columns if column not in scores.columns or column == "model_id")
+    kept = models[[column for column in models.columns if column not in scores.columns or column == "model_id"]]
     order = kept.with_columns(pl.col("model_id").cast(pl.String))
     return order.join(scores, on="model_id", how="left", maintain_order="left")
 
 
 def check_external_names(names: Sequence[str], scenarios: Sequence[str]) -> None:
-    """Refuse names of external scores that a bank's own scores have."""
+    """Refuse names of external scores that a bank's own scores have, and patterns."""
+    check_names("external scores", names)
     taken = [name for name in names if name in (*scenarios, OVERALL, WIN_RATE, "all")]
     if taken:
         raise ParameterError(

@@ -135,7 +135,8 @@ def without_columns(bank: Bank, names: Collection[str]) -> Bank:
 
 
 def _slim(bank: Bank, names: Collection[str]) -> Bank:
-    items, models = (table.drop(names, strict=False) for table in (bank.responses.items, bank.responses.models))
+    tables = (bank.responses.items, bank.responses.models)
+    items, models = (table[[name for name in table.columns if name not in names]] for table in tables)
     return dataclasses.replace(bank, responses=bank.responses.with_tables(items=items, models=models))
 
 

@@ -151,10 +151,12 @@ def _unfolded(table: Table, spec: ReadingSpec) -> Table:
         told = "n_trials" if place is not None else "seed and epoch"
         raise DataError(f"{table.source}: a response must be one number beside {told}, got lists in {column!r}.")
     warn(f"{table.source}: read each value of the lists in {column!r} as the response of one attempt.", DataWarning)
-    lists = lists.set(lists.list.len() == 0, None)  # releases differ in what becomes of an empty list
+    # releases differ in what becomes of an empty list, and older ones do not set lists
+    lists = pl.select(pl.when(lists.list.len() > 0).then(lists)).to_series()
     numbers = pl.Series([None if one is None else [*range(len(one))] for one in lists], dtype=pl.List(pl.Int64))
     frame = table.frame.with_columns(lists.alias(column), numbers.alias(place))
-    frame = frame.explode(column, place).with_columns(pl.col(place).cast(pl.String))
+    frame = frame.explode(pl.selectors.by_index(*map(frame.columns.index, (column, place))))  # a column may be called *
+    frame = frame.with_columns(frame[place].cast(pl.String))
     return replace(table, frame=frame, found={**table.found, place: frozenset({str})})
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_names
 from itembank.errors import (
     MOST_SHOWN,
     N_SHOWN,
@@ -196,13 +197,14 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
     columns = frame.columns  # a new list at every access
     if readable:
         text = frame[:, readable].with_columns(pl.col(*_TEXT).cast(pl.String))
+        text.columns = [str(place) for place in readable]  # a column called ^...$ could not be asked anything
         parsed = text.cast(pl.Float64, strict=False)
         if frame.width == 1:
             values = parsed.to_series().fill_null(np.nan).to_numpy(writable=True).reshape(-1, 1)
         else:
             values[:, readable] = parsed.fill_null(np.nan).to_numpy()
         unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
-        for place in np.flatnonzero(unread).tolist():  # by place, as polars renames a column without a name
+        for place in np.flatnonzero(unread).tolist():
             index = readable[place]
             values[:, index], mask = _numbers_of_words(text.to_series(place), parsed.to_series(place))
             if mask.any():
@@ -311,6 +313,7 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     found = ResponseNumbers(*numbers(frame))
     if spec.true_value is None and not found.bad:
         return found
+    check_names(source, frame.columns)
     answers, errors = _without_errors(frame, source)
     if errors is not None:
         return replace(response_numbers(answers, spec, source), errors=errors)

@@ -185,7 +185,7 @@ def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, 
     frames = []
     for records in filter(None, blocks):
         keys = list(dict.fromkeys(key for record in records for key in record))
-        frames.append(pl.DataFrame([column_of(records, key, kinds.get(key)) for key in keep(keys)]))
+        frames.append(pl.DataFrame({key: column_of(records, key, kinds.get(key)) for key in keep(keys)}))
     if not frames:
         raise DataError(f"{path}: the file is empty.")
     found = {name: frozenset(types) for name, types in kinds.items()}

@@ -1,5 +1,6 @@
 """Long tables: one row a response."""
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from itembank.checks import is_pattern
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, warn
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
+    COMMA,
     ResponseNumbers,
     as_text,
     error_codes,
@@ -146,6 +149,14 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         )
 
 
+OTHER_UNITS = {
+    "seconds": r"m(illi|icro)?s(ec(onds?)?)?|millis|[uµn]s|nano(s|seconds?)|min(ute)?s?|h|hours?",
+    "cost_usd": "cents?|ct|eur|euros?|gbp|cny|rmb|jpy|credits?|1?k|1?m|mtok|1000|million|token",
+    **dict.fromkeys(("input_tokens", "output_tokens"), "k|thousands?|millions?|chars?|characters|words|bytes"),
+}
+"""Words of a column's name that tell another unit than that of the costs as which it is read."""
+
+
 def types_of_columns(columns: Sequence[str], spec: ReadingSpec) -> dict[str, Type]:
     """Say how columns of a long table, as the file calls them, are read; numbers as text where marks are asked for."""
     names = {spec.column(name): NAME for name in NAMES if name != "error"}  # messages come once each
@@ -191,6 +202,7 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         frame = frame.with_columns(item_id=_prefixed(frame["item_id"], scenario, spec))
         kinds["item_id"] = "text"
     costs = {unit: one for unit in COST_COLUMNS if (one := values[unit]) is not None and not np.isnan(one).all()}
+    _warn_of_units(table, spec, {spec.column(name): one for name, one in values.items() if one is not None})
     attempt = _attempts(table, spec)
     frame = frame.with_columns(pl.Series(name, one) for name, one in (settled | costs).items())
     frame = frame if attempt is None else frame.with_columns(attempt.alias("attempt"))
@@ -206,6 +218,27 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return rows
+
+
+def _warn_of_units(table: Table, spec: ReadingSpec, values: Mapping[str, FloatArray]) -> None:
+    """Warn of costs whose name tells another unit, and of points that may part thousands beside decimal commas."""
+    for unit, column in ((unit, spec.column(unit)) for unit in COST_COLUMNS):
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", column).split()
+        other = [word for word in words if column in values and re.fullmatch(OTHER_UNITS[unit], word, re.IGNORECASE)]
+        if other:
+            told = f"{column!r} is read as {unit}, and {other[0]!r} in its name tells another unit"
+            warn(f"{table.source}: {told}. If it has that unit, convert its values.", DataWarning)
+    texts = {name: as_text(table.frame[name]) for name in values if table.frame.schema[name] == pl.String}
+    commas = [name for name, text in texts.items() if text.str.contains(COMMA).any()]
+    for name, own in values.items() if commas else ():
+        parted = own[~np.isnan(own) & (own % 1.0 != 0.0)]
+        is_parted = (np.abs(parted) >= 1.0) & (np.abs(parted) < 1000.0) & (np.round(parted, 3) == parted)
+        if name not in commas and parted.size and is_parted.all():
+            warn(
+                f"{table.source}: {commas[0]!r} has decimal commas, and the points of {name!r} ({parted[0]:.3f}) are "
+                f"read as decimal ones. If they part thousands, write {1000.0 * parted[0]:.0f}.",
+                DataWarning,
+            )
 
 
 def _attempts(table: Table, spec: ReadingSpec) -> pl.Series | None:
@@ -335,7 +368,8 @@ def other_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Columns of a long table, by their names, that tell neither ids, responses, attempts nor costs."""
     taken = {spec.column(name) for name in LONG_COLUMNS if name not in {"metric", "judge"}}
     taken |= {part for theirs in taken for part in parts_of(theirs, columns)}
-    return [name for name in columns if name not in taken and not (is_row_number(name) or spec.drops(name))]
+    left_out = (is_row_number, is_pattern, spec.drops)
+    return [name for name in columns if name not in taken and not any(is_one(name) for is_one in left_out)]
 
 
 def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:

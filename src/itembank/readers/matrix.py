@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_names
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray
@@ -31,6 +32,7 @@ def known_table(table: Table, key: str) -> tuple[pl.DataFrame, IdKind | None]:
     columns = table.frame.columns
     if key not in columns:
         raise DataError(f"{table.source}: there must be a column {key!r}; there are {shown(columns, 10)}.")
+    check_names(table.source, columns)
     problems: list[str] = []
     found = id_column(table, key, problems)
     if found is not None and found[0].n_unique() < table.frame.height:
@@ -64,7 +66,7 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame | None, key: str, source:
     both = [name for name in known.columns if name != key and name in table.columns]
     for name in both:
         other = _cast(joined[name + _SUFFIX], table.schema[name])
-        unequal = joined.filter(pl.col(name) != other)
+        unequal = joined.filter(joined[name] != other)
         if unequal.height:
             first = unequal.row(0, named=True)
             warn(
@@ -72,7 +74,7 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame | None, key: str, source:
                 f" and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used.",
                 DataWarning,
             )
-        joined = joined.with_columns(pl.coalesce(name, other))
+        joined = joined.with_columns(pl.coalesce(joined[name], other))
     return joined.drop(name + _SUFFIX for name in both)
 
 

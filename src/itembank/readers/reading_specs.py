@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
-from itembank.checks import check_one_of, check_positive
+from itembank.checks import check_names, check_one_of, check_positive
 from itembank.errors import ParameterError, remedy, shell_word, shown
 from itembank.readers.sources import OWN, TABLES, sources
 from itembank.responses.error_kinds import Errors
@@ -191,6 +191,8 @@ class ReadingSpec:
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]
         if unknown:
             raise ParameterError(f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}.")
+        named = [*self.columns.values(), self.response_column, *self.where]
+        check_names("columns to be read", [part.strip() for name in named for part in name.split("+")])
 
     def _check_response(self) -> None:
         """Refuse a response made of log-likelihoods together with what only logged metrics have."""

@@ -127,6 +127,8 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
+CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
+"""What tells in a row of one answer option whether a model chose it."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -140,7 +142,7 @@ def rows_in_memory(table: Table, spec: ReadingSpec, levels: AbstractSet[str] = f
     if layout != "long":
         ids = {part for name in WIDE_COLUMNS for part in parts_of(usual.column(name), columns) or (usual.column(name),)}
         unread = levels - ids - {*spec.where} if layout else ()
-        return rows_of_table(replace(table, frame=table.frame.drop(unread, strict=False)), spec)
+        return rows_of_table(replace(table, frame=table.frame[[one for one in columns if one not in unread]]), spec)
     if not spec.names_response:
         _check_beside(table.source, columns, usual, lambda names: table.frame[[*names]].head(FIRST_ROWS))
     rows = rows_of_table(table, spec)
@@ -159,6 +161,16 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
+    for name in (n for n in columns if is_called(n, CHOSEN) and n not in {response, *spec.where}):
+        values = first({name})[name]
+        found, bad = numbers(values.to_frame())
+        if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
+            chosen = as_text(values)[int(found[:, 0].argmax())]
+            warn(
+                f"{source}: {name!r} may tell which answer option was chosen. If a row is one option, only those "
+                f"chosen count: add {how(where={name: chosen})}",
+                DataWarning,
+            )
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
@@ -349,7 +361,7 @@ def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> Readi
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
     every = tuple(table.frame.columns)
-    table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    table = replace(table, frame=table.frame[[name for name in every if not spec.drops(name)]])
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
@@ -379,9 +391,9 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_wide(table.source, spec)
     table = chosen_where(_without_row_numbers(table, spec), spec)
     unread = {*parts, *spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
+    kept = [name for name in table.frame.columns if name not in unread]  # drop('*') would leave nothing
     return replace(
-        rows_of_wide(replace(table, frame=table.frame.drop(unread)), spec, is_of_models=layout == "wide-models"),
-        columns=every,
+        rows_of_wide(replace(table, frame=table.frame[kept]), spec, is_of_models=layout == "wide-models"), columns=every
     )
 
 

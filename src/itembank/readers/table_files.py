@@ -76,6 +76,7 @@ def read_csv_file(
                 infer_schema_length=None,
                 schema_overrides={one: pl.String for one, name in zip(names, header, strict=infer) if name in text},
             )
+    frame = frame[:, : len(columns)]
     frame.columns = [header[place] for place in columns]
     frame = _without_blank_lines(frame)
     if columns and frame[:, -1].null_count():
@@ -142,7 +143,8 @@ def _first_rows_of_csv(path: Path, places: Sequence[int], n_columns: int, separa
             while end >= 0 and text.count(b'"', 0, end) % 2:
                 end = text.rfind(b"\n", 0, end)
             text = text[: end + 1 or len(text)]
-        return pl.read_csv(text, separator=separator, columns=[*places], infer_schema=False, n_rows=FIRST_ROWS)
+        frame = pl.read_csv(text, separator=separator, columns=[*places], infer_schema=False, n_rows=FIRST_ROWS)
+        return frame[:, : len(places)]  # older releases take no columns for all of them
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from itembank.readers.settling import can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 from itembank.tables import plural
 
-Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
+Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "option", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
     "attempt": "attempt run replication replicate rep repeat repetition trial sample iteration try completion "
     "generation rollout seed epoch",
@@ -33,6 +33,7 @@ _STEMS: Final[Mapping[Kind, str]] = {
     "condition arm method strategy approach",
     "version": "language lang locale",
     "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot",
+    "option": "option optiontext answeroption choice choicetext answerchoice alternative",
 }
 _ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key", "info")
 KINDS: Final[Mapping[str, Kind]] = {
@@ -52,6 +53,7 @@ WHAT_TO_DO: Final[Mapping[Kind, str]] = {
     "agent": "it is a part of the model's id",
     "version": "it is a part of the item's id",
     "prompt": "take one",
+    "option": "where a row is one answer option, keep the one that was chosen alone",
 }
 
 
@@ -168,12 +170,12 @@ def _parts_and_attempts(found: _Repeated) -> tuple[list[str], Sequence[str]]:
         for name, kind in kinds.items()
         if kind in {"metric", "judge"}
         or is_plain(name)
-        or (kind not in {"attempt", "unknown"} and shares[name] >= OFTEN)
+        or (kind not in {"attempt", "option", "unknown"} and shares[name] >= OFTEN)
     ]
     attempts = [name for name, kind in kinds.items() if kind == "attempt"]
     if not found.are_unique([*parts, *attempts]):
-        others = [name for name, kind in kinds.items() if kind == "unknown" and found.is_designed(name)][:FEW_VALUES]
-        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one])), ())
+        others = [name for name, kind in kinds.items() if kind in {"option", "unknown"} and found.is_designed(name)]
+        parts += next((one for one in _some(others[:FEW_VALUES]) if found.are_unique([*parts, *attempts, *one])), ())
     return parts, next((one for one in _some(attempts) if found.are_unique(one)), ())
 
 

@@ -176,7 +176,8 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
-    if mostly and 10 * len(shares) <= len(names):
+    # items may well be graded where most are not, and models are asked the same items
+    if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
         warn(
             f"{source}: columns hold right and wrong answers, but {shown(mostly)} mostly something between, which "
             f"counts as responses, too. To leave out what is none: {how(drop_columns=tuple(mostly))}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import numpy as np
 import polars as pl
 
-from itembank.checks import check_one_of, list_of_ids
+from itembank.checks import check_names, check_one_of, list_of_ids
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.blocks import CELLS_AT_ONCE, row_blocks
@@ -333,7 +333,7 @@ def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
     for column in first[1:]:
         if items[column].str.ends_with("\0").any():
             raise DataError(NUL.format(column))
-    return items.select(*first, *(name for name in items.columns if name not in first))
+    return items[[*first, *(name for name in items.columns if name not in first)]]  # select('*') would take all
 
 
 def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
@@ -355,15 +355,18 @@ def _numbers_of(name: str, given: Any, dtype: Any = None) -> Any:
 
 def _table_of(name: str, given: Any) -> pl.DataFrame:
     """Return a table of polars; columns by name, or a table of pandas, as one."""
-    if isinstance(given, pl.DataFrame):
-        return given
     try:
-        if type(given).__module__.partition(".")[0] == "pandas":
-            return of_pandas(given)
-        return pl.DataFrame({str(column): list(values) for column, values in dict(given).items()})
+        if isinstance(given, pl.DataFrame):
+            table = given
+        elif type(given).__module__.partition(".")[0] == "pandas":
+            table = of_pandas(given)
+        else:
+            table = pl.DataFrame({str(column): list(values) for column, values in dict(given).items()})
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         why = str(error).partition("\n")[0]
         raise DataError(f"the table of {name} must be one of polars or pandas: {why}.") from None
+    check_names(f"the table of {name}", table.columns)
+    return table
 
 
 def _taken(wanted: Any, known: list[str], word: str) -> IntArray:
