@@ -151,7 +151,7 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
 
 OTHER_UNITS = {
     "seconds": r"m(illi|icro)?s(ec(onds?)?)?|millis|[uµn]s|nano(s|seconds?)|min(ute)?s?|h|hours?",
-    "cost_usd": "cents?|ct|eur|euros?|gbp|cny|rmb|jpy|credits?|1?k|1?m|mtok|1000|million|token",
+    "cost_usd": "cents?|ct|eur|euros?|gbp|cny|rmb|jpy|credits?|1?k|1?m|mtok|1000|million",
     **dict.fromkeys(("input_tokens", "output_tokens"), "k|thousands?|millions?|chars?|characters|words|bytes"),
 }
 """Words of a column's name that tell another unit than that of the costs as which it is read."""
