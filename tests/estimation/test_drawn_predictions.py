@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from itembank.bank.norms import fitted_factor_model
 from itembank.estimation.asked import Asked
@@ -11,7 +12,8 @@ from itembank.estimation.drawn_predictions import (
     FACTORS,
     LEAST_CHANCE,
     _models_of_folds,
-    factors_that_serve,
+    _of_outcomes,
+    factors_of,
     means_elsewhere,
     predicted_answers,
     truncated,
@@ -52,6 +54,7 @@ def test_half_is_predicted_by_the_item_model_and_half_by_factors(bank, n_factors
     chance = np.clip(found.left_out, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
     ratio = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index[ITEMS]]
     variance = ratio * chance * (1.0 - chance)
+    np.testing.assert_allclose(_of_outcomes(np.array([0.0, 0.5, 1.0])), [0.0196, 0.25, 0.0196])
     if n_factors < 0:
         np.testing.assert_allclose(found.variance, variance)
         np.testing.assert_allclose(found.fitted, probability(bank.parameters.take(ITEMS), known.summary.abilities))
@@ -96,8 +99,9 @@ def test_residuals_elsewhere_and_factors_that_are_left_out_by_hand(rng):
 
 
 def test_as_many_factors_as_predict_past_models_best(bank):
-    found, apart = factors_that_serve(bank, ITEMS, np.linspace(0.5, 1.0, 20))
-    targets, answers = bank.targets, bank.responses.responses
+    targets, answers, chances = bank.targets, bank.responses.responses, np.linspace(0.1, 0.9, 20)
+    asked = dataclasses.replace(known_of(bank, answers[:1, ITEMS]).asked, chances=chances)
+    (found, apart), correction = factors_of(asked), targets.overall_weights[ITEMS] * (1.0 / chances - 1.0)
     index, weights, seen = targets.scenario_index, targets.weights.copy(), np.isin(np.arange(60), ITEMS)
     squares, errors = {}, {}
     for n_factors in (one for one in FACTORS if one <= 5):  # four past models each
@@ -107,14 +111,22 @@ def test_as_many_factors_as_predict_past_models_best(bank):
                 expected = conditional(truncated(model, n_factors), ITEMS, answers[row, ITEMS])
                 off = answers[row] - expected
                 squares[n_factors] += np.sum((off**2 * targets.overall_weights)[~seen])
-                elsewhere = means_elsewhere(off[None, ITEMS], np.linspace(0.5, 1.0, 20), index[ITEMS], 3)[0]
+                elsewhere = means_elsewhere(off[None, ITEMS], correction, index[ITEMS], 3)[0]
                 errors[n_factors].append(np.bincount(index, weights * ~seen * (elsewhere[index] - off)))
     assert found == min(squares, key=squares.get)
     np.testing.assert_allclose(apart, np.mean(np.square(errors[found]), axis=0))
+    for n_models, expected in ((3, -1), (4, 1), (9, 1)):
+        found, apart = factors_of(dataclasses.replace(asked, bank=make_bank(n_models=n_models, n_items=60)))
+        assert found == expected
+        assert np.isnan(apart).all()
 
 
-def test_past_models_fall_into_the_same_parts_if_wrong_is_right(bank):
+def test_the_weakest_and_the_strongest_past_models_are_in_one_part(bank):
     turned = dataclasses.replace(bank.responses, responses=1.0 - bank.responses.responses)
-    both = (_models_of_folds(one) for one in (bank, dataclasses.replace(bank, responses=turned)))
-    parts, of_turned = ({frozenset(rows.tolist()) for rows, _ in found} for found in both)
-    assert parts == of_turned
+    ranks = rankdata(np.round(bank.known_scores.value.mean(axis=1), 9))
+    expected = np.floor(np.abs(ranks - 10.5)) % 5
+    for one in (bank, dataclasses.replace(bank, responses=turned)):
+        found = _models_of_folds(one)
+        assert len(found) == 5
+        for number, (rows, _) in enumerate(found):
+            np.testing.assert_array_equal(rows, np.flatnonzero(expected == number))
