@@ -121,7 +121,7 @@ def test_as_many_factors_as_predict_past_models_best(bank):
         assert np.isnan(apart).all()
 
 
-def test_the_weakest_and_the_strongest_past_models_are_in_one_part(bank):
+def test_the_weakest_and_the_strongest_past_models_are_in_one_part(bank, monkeypatch):
     turned = dataclasses.replace(bank.responses, responses=1.0 - bank.responses.responses)
     ranks = rankdata(np.round(bank.known_scores.value.mean(axis=1), 9))
     expected = np.floor(np.abs(ranks - 10.5)) % 5
@@ -130,3 +130,6 @@ def test_the_weakest_and_the_strongest_past_models_are_in_one_part(bank):
         assert len(found) == 5
         for number, (rows, _) in enumerate(found):
             np.testing.assert_array_equal(rows, np.flatnonzero(expected == number))
+    monkeypatch.setattr("itembank.estimation.drawn_predictions.MOST_TRIED", 10)
+    some = np.concatenate([rows for rows, _ in _models_of_folds(dataclasses.replace(bank))])
+    np.testing.assert_array_equal(np.sort(some), np.linspace(0, 19, 10).astype(int))
