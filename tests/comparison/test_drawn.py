@@ -9,9 +9,9 @@ import pytest
 import itembank as ib
 from itembank.comparison.compare import compare
 from itembank.comparison.pairs import model_pairs
-from itembank.estimation.design_based import Chance
+from itembank.estimation.design_based import ByDesign, Chance
 from itembank.estimation.difference_estimator import PRIOR_FREEDOM, difference_variances, drawn, error_terms
-from itembank.estimation.drawn_pairs import _shares, likeness, surely_alike
+from itembank.estimation.drawn_pairs import _shares, likeness, pair_shares, surely_alike
 from itembank.planning.precision import Prospect
 from itembank.responses.responses import ResponseMatrix
 
@@ -81,8 +81,7 @@ def test_a_correlation_counts_as_less_than_it_looks():
 
 
 def test_likenesses_and_shares_of_pairs_against_a_loop(rng):
-    answers = (rng.random((4, 30)) < 0.6).astype(float)
-    answers[rng.random(answers.shape) < 0.2] = np.nan
+    answers = rng.choice([0.0, 0.5, 1.0, np.nan], (4, 30))
     index, fitted, left_out = np.arange(30) % 2, *(0.01 * rng.normal(size=(2, 4, 30)) * ~np.isnan(answers))
     left_out[1] += 3.0 * left_out[0]
     variance, expected, freedom = rng.uniform([[[1e-3]], [[1e-3]], [[2.0]]], [[[2e-3]], [[4e-3]], [[40.0]]], (3, 4, 2))
@@ -102,6 +101,15 @@ def test_likenesses_and_shares_of_pairs_against_a_loop(rng):
             prior = PRIOR_FREEDOM * 0.7 * expected[[a, b], scenario].sum()
             whole = max(shown, (worth * shown + prior) / (worth + PRIOR_FREEDOM))
             assert found[pair, scenario] == pytest.approx(whole / variance[[a, b], scenario].sum())
+    whole = Chance(fitted, left_out, *(one.sum(axis=1)[:, None] for one in (variance, expected, freedom)), chance[-1])
+    nothing, variances = np.zeros((4, 3)), np.column_stack([variance, whole.variance + 1e-3])
+    design = ByDesign(nothing, variances, whole.freedom, nothing, nothing, whole, chance)
+    found, a, b = pair_shares(design, answers, index, first, second), *whole.expected[[first, second], 0]
+    share = 1.0 - alike[first, second] * 2.0 * np.sqrt(a * b) / (a + b)
+    by_draw = np.sum(whole.variance[[first, second]], axis=0)
+    of_all = 1.0 - (1.0 - _shares(whole, answers, 0 * index, (first, second), share)) * by_draw / (by_draw + 2e-3)
+    np.testing.assert_allclose(found[:, 2:], of_all)
+    np.testing.assert_allclose(found[:, :2], _shares(chance, answers, index, (first, second), of_all[:, 0]))
 
 
 def test_differences_are_those_of_the_estimates_and_turn_round():
