@@ -84,7 +84,7 @@ def test_likenesses_and_shares_of_pairs_against_a_loop(rng):
     answers = rng.choice([0.0, 0.5, 1.0, np.nan], (4, 30))
     index, fitted, left_out = np.arange(30) % 2, *(0.01 * rng.normal(size=(2, 4, 30)) * ~np.isnan(answers))
     left_out[1] += 3.0 * left_out[0]
-    variance, expected, freedom = rng.uniform([[[1e-3]], [[1e-3]], [[2.0]]], [[[2e-3]], [[4e-3]], [[40.0]]], (3, 4, 2))
+    variance, expected, freedom = rng.uniform([[[1e-3]], [[1e-3]], [[2.0]]], [[[2e-3]], [[3e-2]], [[40.0]]], (3, 4, 2))
     chance = Chance(fitted, left_out, variance, expected, freedom, np.full((4, 1), 4e-4))
     first, second = model_pairs(4)
     found, alike = _shares(chance, answers, index, (first, second), np.full(6, 0.7)), likeness(chance, answers)

@@ -73,6 +73,17 @@ def test_each_draw_is_right_on_average_over_all_draws_whatever_was_predicted(rng
     np.testing.assert_allclose(mean, np.tile(answers @ design.weights, (3, 1)), rtol=1e-12)
 
 
+def test_what_is_predicted_is_the_conditional_mean_with_what_is_not_known_of_it(rng):
+    design, items, answers = small_design(rng, n_items=40), np.array([1, 3, 8]), np.array([1.0, 0.0, 1.0])
+    mean, loadings, noise = design.factors.mean, design.factors.loadings, design.factors.noise
+    shared = loadings @ loadings.T
+    gain = np.linalg.solve((shared + np.diag(noise))[np.ix_(items, items)], shared[items]).T
+    expected, variances = design.predicted(items, answers)
+    np.testing.assert_allclose(expected, np.clip(mean + gain @ (answers - mean[items]), 0.005, 0.995))
+    left = np.diag(shared - gain @ shared[items])
+    np.testing.assert_allclose(variances, (noise + expected * (1.0 - expected)) / 2.0 + left)
+
+
 def test_the_expected_variance_is_that_of_a_draw_if_residuals_are_as_large_as_expected(rng):
     """``sum w^2 s^2 (1 / p - 1)`` is the variance of ``w r / p`` with independent r of mean 0 and variance s^2."""
     design = small_design(rng)
