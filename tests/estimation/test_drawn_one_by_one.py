@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import t
 
 import itembank as ib
+from itembank.estimation.difference_estimator import composite
 from itembank.estimation.drawn_one_by_one import (
     FEWEST,
     FLAT,
@@ -121,6 +122,20 @@ def test_with_everything_answered_scores_are_the_score_itself_and_without_any_an
     np.testing.assert_allclose(found.standard_error, 0.5)
     np.testing.assert_allclose(found.low, 0.0)
     np.testing.assert_allclose(found.high, 1.0)
+
+
+def test_what_is_predicted_of_a_scenario_is_put_right_by_what_is_off_in_the_other(rng, monkeypatch):
+    design, known, found = small_design(rng, n_items=30), np.full(30, np.nan), []
+    known[:8] = rng.integers(0, 2, 8)
+    monkeypatch.setattr(
+        "itembank.estimation.drawn_one_by_one.composite",
+        lambda *about, **beside: found.extend(one[0] for one in about[:2]) or composite(*about, **beside),
+    )
+    scores_of_draws(design, drawn_so(design, known, range(8))[0], known, level=0.95)
+    (synthetic, direct), seen = found, ~np.isnan(known)
+    plain = np.where(seen, known, design.predicted(np.arange(8), known[:8])[0]) @ design.weights[:, :2]
+    left = ~seen @ design.weights[:, :2]
+    np.testing.assert_allclose(synthetic, plain + left * ((direct - plain) / left)[::-1])
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3])
