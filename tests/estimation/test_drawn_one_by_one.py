@@ -125,16 +125,19 @@ def test_with_everything_answered_scores_are_the_score_itself_and_without_any_an
 
 
 def test_what_is_predicted_of_a_scenario_is_put_right_by_what_is_off_in_the_other(rng, monkeypatch):
-    design, known, found = small_design(rng, n_items=30), np.full(30, np.nan), []
+    design, known = replace(small_design(rng, n_items=30), apart=np.array([0.01, 0.02])), np.full(30, np.nan)
+    found = []
     known[:8] = rng.integers(0, 2, 8)
     monkeypatch.setattr(
         "itembank.estimation.drawn_one_by_one.composite",
-        lambda *about, **beside: found.extend(one[0] for one in about[:2]) or composite(*about, **beside),
+        lambda *about, **beside: found.extend(about) or composite(*about, **beside),
     )
     scores_of_draws(design, drawn_so(design, known, range(8))[0], known, level=0.95)
-    (synthetic, direct), seen = found, ~np.isnan(known)
+    ((synthetic,), (direct,), _, apart, given), seen = found, ~np.isnan(known)
     plain = np.where(seen, known, design.predicted(np.arange(8), known[:8])[0]) @ design.weights[:, :2]
     left = ~seen @ design.weights[:, :2]
+    np.testing.assert_allclose(given.unseen_weight[0], left)
+    np.testing.assert_allclose(apart, design.apart * 60 / 8)  # from fewer answers than past models were tried with
     np.testing.assert_allclose(synthetic, plain + left * ((direct - plain) / left)[::-1])
 
 
