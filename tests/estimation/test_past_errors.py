@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from itembank.bank.banks import CONTENT_ORDER
 from itembank.estimation.asked import Asked
-from itembank.estimation.calibrated_scores import PastEstimates, without_sampling_error
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation, without_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from itembank.estimation.folds import folds
@@ -267,6 +267,9 @@ def test_errors_and_intervals_get_the_size_that_they_have_against_the_truth(rng)
     half, of_truth = (calibrated_half_widths(e, found.scale, ones, level=0.95)[0, 0] for e in (found.error, true))
     raw = calibrated_half_widths(found.value - found.truth, found.scale, ones, level=0.95)[0, 0]
     assert half == pytest.approx(of_truth, rel=0.12)
+    ratios = true[3:] / found.scale[3:]  # of the first nothing is known
+    true[0], found.scale[1:3] = np.nan, 0.0
+    np.testing.assert_allclose(error_inflation(true, found.scale), np.sqrt(np.mean(ratios**2)))
     assert raw > 1.25 * of_truth
 
 
