@@ -2,11 +2,21 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from itembank.comparison.compare import compare
-from itembank.comparison.difference_tests import error_variance, least_variance, past_errors
-from itembank.comparison.pairs import PairedDifferences, PairErrorModel
+from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.difference_tests import (
+    Evidence,
+    error_variance,
+    intervals_and_tests,
+    learn_errors,
+    least_variance,
+    past_errors,
+)
+from itembank.comparison.pairs import PairedDifferences, PairErrorModel, fit_pair_errors, model_pairs
 from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
@@ -30,6 +40,30 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
 
 def test_a_difference_that_no_item_shows_is_not_impossible():
     assert least_variance(np.array([8, 0]), 10) == pytest.approx([0.2 * 2.0 / 100.0, 2.0 / 4.0])
+
+
+def test_intervals_by_hand_turn_round_with_their_limits():
+    """Of a difference with Student's errors, and of one that is known."""
+    numbers = ([0.9, 0.3], [0.02**2, 0.0], [0.0, 0.0], [0.0, 0.1], [0.9, 0.4], [9.0, 9.0], [1.3, 1.0])
+    found = Evidence(*(np.array(one)[:, None] for one in numbers), is_of_run=True)
+    scores, _ = intervals_and_tests(found, ComparisonSpec())
+    half = np.array([1.3 * t.ppf(0.975, 9) * 0.02, 0.0])
+    np.testing.assert_allclose(scores.low[:, 0], found.difference[:, 0] - half)
+    np.testing.assert_allclose(scores.high[:, 0], found.difference[:, 0] + half)
+    np.testing.assert_allclose(scores.standard_error[:, 0], [0.02, 0.0], atol=1e-12)
+    limited = found._replace(least=0.88, most=0.91)
+    np.testing.assert_allclose(np.array(limited.turned.bounds(0.95))[:, 0], [[-0.91], [-0.88]])
+
+
+def test_errors_of_pairs_are_learnt_from_models_whose_errors_are_known(rng):
+    size = rng.uniform(0.01, 0.1, (20, 1))
+    errors, (first, second) = size * rng.normal(size=(20, 1)), model_pairs(20)
+    disagreement, errors[3] = rng.random((first.size, 1)) * 0.01, np.nan
+    (found,) = learn_errors(PastEstimates(0.0 * size, errors, size, size), disagreement, np.array([0]), level=0.95)
+    usable = (first != 3) & (second != 3)
+    independent = (size[first, 0] ** 2 + size[second, 0] ** 2)[usable]
+    about = np.delete(errors[:, 0], 3), disagreement[usable, 0], *model_pairs(19)
+    assert found == fit_pair_errors(*about, independent=independent, level=0.95)
 
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -8,8 +8,10 @@ import pytest
 
 import itembank as ib
 from itembank.comparison.compare import compare
-from itembank.estimation.difference_estimator import difference_variances, drawn, error_terms
-from itembank.estimation.drawn_pairs import surely_alike
+from itembank.comparison.pairs import model_pairs
+from itembank.estimation.design_based import ByDesign, Chance
+from itembank.estimation.difference_estimator import PRIOR_FREEDOM, difference_variances, drawn, error_terms
+from itembank.estimation.drawn_pairs import _shares, likeness, pair_shares, surely_alike
 from itembank.planning.precision import Prospect
 from itembank.responses.responses import ResponseMatrix
 
@@ -76,6 +78,38 @@ def test_a_correlation_counts_as_less_than_it_looks():
     found = surely_alike(np.array([0.9, 0.1, -0.5, 1.0]), np.array([28.0, 28.0, 28.0, 4.0]))
     np.testing.assert_allclose(found[:3], [np.tanh(np.arctanh(0.9) - 0.2), 0.0, 0.0], atol=1e-12)
     assert found[3] == pytest.approx(1.0)
+
+
+def test_likenesses_and_shares_of_pairs_against_a_loop(rng):
+    answers = rng.choice([0.0, 0.5, 1.0, np.nan], (4, 30))
+    index, fitted, left_out = np.arange(30) % 2, *(0.01 * rng.normal(size=(2, 4, 30)) * ~np.isnan(answers))
+    left_out[1] += 3.0 * left_out[0]
+    variance, expected, freedom = rng.uniform([[[1e-3]], [[1e-3]], [[2.0]]], [[[2e-3]], [[3e-2]], [[40.0]]], (3, 4, 2))
+    chance = Chance(fitted, left_out, variance, expected, freedom, np.full((4, 1), 4e-4))
+    first, second = model_pairs(4)
+    found, alike = _shares(chance, answers, index, (first, second), np.full(6, 0.7)), likeness(chance, answers)
+    for pair, (a, b) in enumerate(zip(first, second, strict=True)):
+        d = answers[a] - answers[b]
+        r = left_out[a] @ left_out[b] / np.sqrt(np.prod([one @ one + 4e-4 for one in left_out[[a, b]]]))
+        surely = np.arctanh(r) - 1.0 / np.sqrt(np.sum(~np.isnan(d)) - 3.0) if r > 0.0 else 0.0
+        assert alike[a, b] == pytest.approx(np.tanh(max(surely, 0.0)))
+        for scenario in range(2):
+            here = (index == scenario) & ~np.isnan(d)
+            squares = [np.sum((one[a] - one[b])[index == scenario] ** 2) for one in (fitted, left_out)]
+            shown, changed = np.sqrt(np.prod(squares)), np.mean(d[here] ** 2)
+            worth = min(*freedom[[a, b], scenario], 2.0 * here.sum() * changed / (1.0 - changed))
+            prior = PRIOR_FREEDOM * 0.7 * expected[[a, b], scenario].sum()
+            whole = max(shown, (worth * shown + prior) / (worth + PRIOR_FREEDOM))
+            assert found[pair, scenario] == pytest.approx(whole / variance[[a, b], scenario].sum())
+    whole = Chance(fitted, left_out, *(one.sum(axis=1)[:, None] for one in (variance, expected, freedom)), chance[-1])
+    nothing, variances = np.zeros((4, 3)), np.column_stack([variance, whole.variance + 1e-3])
+    design = ByDesign(nothing, variances, whole.freedom, nothing, nothing, whole, chance)
+    found, a, b = pair_shares(design, answers, index, first, second), *whole.expected[[first, second], 0]
+    share = 1.0 - alike[first, second] * 2.0 * np.sqrt(a * b) / (a + b)
+    by_draw = np.sum(whole.variance[[first, second]], axis=0)
+    of_all = 1.0 - (1.0 - _shares(whole, answers, 0 * index, (first, second), share)) * by_draw / (by_draw + 2e-3)
+    np.testing.assert_allclose(found[:, 2:], of_all)
+    np.testing.assert_allclose(found[:, :2], _shares(chance, answers, index, (first, second), of_all[:, 0]))
 
 
 def test_differences_are_those_of_the_estimates_and_turn_round():

@@ -52,7 +52,7 @@ def test_missing_cells_weights_and_scenarios_against_a_loop(rng):
     sizes, target_weights = np.array([30, 20, 50]), np.array([[0.0, 1.0, 0.0], [0.2, 0.5, 0.3]])
     found = paired_differences(responses, weights, scenario, sizes, target_weights)
     for pair, (a, b) in enumerate(zip(*model_pairs(n_models), strict=True)):
-        means, variances, counts = [], [], []
+        means, variances, counts, units, flips = [], [], [], [], []
         for j in range(3):
             shared = (scenario == j) & ~np.isnan(responses[a]) & ~np.isnan(responses[b])
             d, w, n = (responses[b] - responses[a])[shared], weights[shared], shared.sum()
@@ -60,8 +60,12 @@ def test_missing_cells_weights_and_scenarios_against_a_loop(rng):
             spread = np.sum(w**2 * (d - means[-1]) ** 2) / w.sum() ** 2
             variances.append(spread * n / (n - 1) * (1 - n / sizes[j]))
             counts.append(n)
+            units.append(np.sum(w**2) / w.sum() ** 2 * n / (n - 1))
+            flips.append([np.average(d < 0.0, weights=w), np.average(d > 0.0, weights=w)])
         assert found.difference[pair] == pytest.approx(target_weights @ means)
         assert found.variance[pair] == pytest.approx(target_weights**2 @ variances)
+        assert found.unit[pair] == pytest.approx(target_weights**2 @ units)
+        np.testing.assert_allclose([found.fell[pair], found.rose[pair]], (target_weights @ flips).T)
         assert found.n_shared[pair].tolist() == [counts[1], sum(counts)]
         assert found.degrees[pair].tolist() == [counts[1] - 1, sum(counts) - 3]
 

@@ -6,7 +6,8 @@ import pytest
 
 from itembank.calibration.build import calibrate
 from itembank.errors import DataError, ModelWarning
-from itembank.estimation.design_based import design_based_estimates
+from itembank.estimation.asked import Asked
+from itembank.estimation.design_based import design_based_estimates, judged_by_design
 from itembank.estimation.difference_estimator import (
     LEEWAY,
     PRIOR_FREEDOM,
@@ -18,7 +19,9 @@ from itembank.estimation.difference_estimator import (
     moderated,
 )
 from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import found_items
 from itembank.estimation.own_means import own_means
+from itembank.estimation.point_methods import Known
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
@@ -261,6 +264,15 @@ def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_widens_them_by
     plain = 2 * 1.97 * np.mean(np.sqrt((scores * (1 - scores)).sum(axis=1) * 0.75 / 50) / 3)
     assert half[False] < 0.9 * plain
     assert half[True] < 1.2 * plain
+
+
+def test_scenarios_are_expected_to_vary_together_as_all_items_do():
+    bank, responses = simulated(wrong=True, n_items=240, n_models=40)
+    selection = select(bank, 60, method="drawn", rng=0)
+    asked = Asked.of_observations(bank, found_items(bank, responses, selection), selection)
+    found = judged_by_design(Known.of(asked))
+    sums = found.parts.expected @ bank.targets.scenario_weights**2
+    assert np.median(sums / found.whole.variance[:, 0]) == pytest.approx(1.0)  # less where nearly all is solved
 
 
 def test_drawn_items_have_these_intervals_unless_others_are_asked_for(bank):

@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import itembank as ib
+from itembank.estimation.difference_estimator import composite
 from itembank.estimation.drawn_one_by_one import (
     FEWEST,
     FLAT,
+    MANY_RARER,
     DrawnDesign,
     _single_estimates,
     certainty_at_any_stop,
@@ -19,6 +22,7 @@ from itembank.estimation.drawn_one_by_one import (
 )
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import binary_variance, wilson_ends
 
 
 def design_of(model: FactorModel, group: np.ndarray, *, apart: float = np.nan) -> DrawnDesign:
@@ -70,6 +74,17 @@ def test_each_draw_is_right_on_average_over_all_draws_whatever_was_predicted(rng
     np.testing.assert_allclose(mean, np.tile(answers @ design.weights, (3, 1)), rtol=1e-12)
 
 
+def test_what_is_predicted_is_the_conditional_mean_with_what_is_not_known_of_it(rng):
+    design, items, answers = small_design(rng, n_items=40), np.array([1, 3, 8]), np.array([1.0, 0.0, 1.0])
+    mean, loadings, noise = design.factors.mean, design.factors.loadings, design.factors.noise
+    shared = loadings @ loadings.T
+    gain = np.linalg.solve((shared + np.diag(noise))[np.ix_(items, items)], shared[items]).T
+    expected, variances = design.predicted(items, answers)
+    np.testing.assert_allclose(expected, np.clip(mean + gain @ (answers - mean[items]), 0.005, 0.995))
+    left = np.diag(shared - gain @ shared[items])
+    np.testing.assert_allclose(variances, (noise + expected * (1.0 - expected)) / 2.0 + left)
+
+
 def test_the_expected_variance_is_that_of_a_draw_if_residuals_are_as_large_as_expected(rng):
     """``sum w^2 s^2 (1 / p - 1)`` is the variance of ``w r / p`` with independent r of mean 0 and variance s^2."""
     design = small_design(rng)
@@ -101,9 +116,29 @@ def test_with_everything_answered_scores_are_the_score_itself_and_without_any_an
     found = scores_of_draws(design, draws, answers, level=0.95)
     for one in (found.value, found.low, found.high):
         np.testing.assert_allclose(one[0], answers @ design.weights, atol=1e-12)
-    found = scores_of_draws(small_design(rng), [], np.full(5, np.nan), level=0.95)
+    nothing = np.zeros(0)
+    found = scores_of_draws(design, [], np.full(5, np.nan), level=0.95)
+    np.testing.assert_allclose(found.value[0], design.predicted(nothing.astype(int), nothing)[0] @ design.weights)
+    np.testing.assert_allclose(found.standard_error, 0.5)
     np.testing.assert_allclose(found.low, 0.0)
     np.testing.assert_allclose(found.high, 1.0)
+
+
+def test_what_is_predicted_of_a_scenario_is_put_right_by_what_is_off_in_the_other(rng, monkeypatch):
+    design, known = replace(small_design(rng, n_items=30), apart=np.array([0.01, 0.02])), np.full(30, np.nan)
+    found = []
+    known[:8] = rng.integers(0, 2, 8)
+    monkeypatch.setattr(
+        "itembank.estimation.drawn_one_by_one.composite",
+        lambda *about, **beside: found.extend(about) or composite(*about, **beside),
+    )
+    scores_of_draws(design, drawn_so(design, known, range(8))[0], known, level=0.95)
+    ((synthetic,), (direct,), _, apart, given), seen = found, ~np.isnan(known)
+    plain = np.where(seen, known, design.predicted(np.arange(8), known[:8])[0]) @ design.weights[:, :2]
+    left = ~seen @ design.weights[:, :2]
+    np.testing.assert_allclose(given.unseen_weight[0], left)
+    np.testing.assert_allclose(apart, design.apart * 60 / 8)  # from fewer answers than past models were tried with
+    np.testing.assert_allclose(synthetic, plain + left * ((direct - plain) / left)[::-1])
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3])
@@ -133,6 +168,24 @@ def test_a_draw_without_answer_is_left_out_and_others_speak_for_its_item(rng):
         assert variances[row, -1] == pytest.approx(scale**2 * one.variances[-1])
     both = (scores_of_draws(design, some, answers, level=0.95) for some in (draws, kept))
     np.testing.assert_array_equal(*(np.concatenate(one) for one in both))
+
+
+@pytest.mark.parametrize("n_wrong", [0, 1, 3, 8])
+def test_intervals_near_the_ends_are_wilsons_and_elsewhere_students(n_wrong):
+    """Of 40 right and wrong answers to equal items; for few wrong ones between both."""
+    design = design_of(FactorModel(np.full(2000, 0.5), np.zeros((2000, 0)), np.full(2000, 0.25)), np.zeros(2000, int))
+    answers = np.full(2000, np.nan)
+    answers[:40] = np.arange(40) >= n_wrong
+    found = scores_of_draws(design, drawn_so(design, answers, range(40))[0], answers, level=0.95)
+    value, half = found.value[0], t.ppf(0.975, 39) * found.standard_error[0]
+    unit = (n_wrong * value * (1.0 - value) + binary_variance(value, 40)) / (n_wrong + 1.0)
+    low, high = wilson_ends(value, half**2 / unit)
+    near, share = (low, high if n_wrong else 1.0), max(1.0 - n_wrong / MANY_RARER, 0.0)
+    low, high = (share * one + (1.0 - share) * two for one, two in zip(near, (value - half, value + half), strict=True))
+    np.testing.assert_allclose(found.low[0], low, atol=1e-4)
+    np.testing.assert_allclose(found.high[0], np.minimum(high, 1.0 - n_wrong / 2000), atol=1e-4)
+    if n_wrong == 8:
+        np.testing.assert_allclose(found.standard_error, np.sqrt(0.2 * 0.8 / 39 * 0.98), rtol=0.05)
 
 
 @pytest.mark.parametrize("lost", [[], [60], [60, 62, 63, 64, 65], range(60, 66)])

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from itembank.bank.banks import CONTENT_ORDER
 from itembank.estimation.asked import Asked
-from itembank.estimation.calibrated_scores import PastEstimates, without_sampling_error
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation, without_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from itembank.estimation.folds import folds
@@ -267,6 +267,9 @@ def test_errors_and_intervals_get_the_size_that_they_have_against_the_truth(rng)
     half, of_truth = (calibrated_half_widths(e, found.scale, ones, level=0.95)[0, 0] for e in (found.error, true))
     raw = calibrated_half_widths(found.value - found.truth, found.scale, ones, level=0.95)[0, 0]
     assert half == pytest.approx(of_truth, rel=0.12)
+    ratios = true[3:] / found.scale[3:]  # of the first nothing is known
+    true[0], found.scale[1:3] = np.nan, 0.0
+    np.testing.assert_allclose(error_inflation(true, found.scale), np.sqrt(np.mean(ratios**2)))
     assert raw > 1.25 * of_truth
 
 
@@ -277,5 +280,6 @@ def test_exact_truths_leave_errors_as_they_are_and_no_more_than_three_quarters_a
     error = rng.standard_normal((50, 1))
     ones = np.ones(error.shape)
     found = without_sampling_error(error, 100.0 * ones, ones)
-    assert 0.0 < np.mean(found**2) < 0.25 * np.mean(error**2)
+    own = 0.25 * np.mean(error**2)  # of the errors, at the least
+    np.testing.assert_allclose(found, error * np.sqrt(own / (own + 100.0)))
     assert np.isnan(without_sampling_error(np.array([[np.nan], [1.0]]), np.array([[np.nan], [1.0]]), ones[:2])[0, 0])

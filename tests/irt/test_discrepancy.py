@@ -75,8 +75,9 @@ def test_measures_none_where_there_is_none_too_few_models_nothing_and_missing_re
     found = measure_discrepancy(responses, np.zeros(300, int), subgroups=subgroups)
     assert found.level < 0.012
     assert found.subgroup < 0.025
-    responses, _ = shifted_responses(6, 0.1)
-    assert measure_discrepancy(responses, np.zeros(300, int)) == Discrepancy(0.0)
+    responses, subgroups = shifted_responses(10, 0.12)
+    few, enough = (measure_discrepancy(responses[:n], np.zeros(300, int), subgroups=subgroups) for n in (9, 10))
+    assert few == Discrepancy(0.0) != enough
     responses, subgroups = shifted_responses(30, 0.12)
     holes = np.where(np.random.default_rng(1).random(responses.shape) < 0.1, np.nan, responses)
     found = measure_discrepancy(holes, np.zeros(300, int), subgroups=subgroups)

@@ -77,11 +77,11 @@ def test_the_generator_decides_the_clusters_and_more_restarts_never_worsen_them(
 
 @pytest.mark.parametrize("kind", ["binary", "normal"])
 def test_bounds_never_keep_a_point_from_a_nearer_centroid(kind, rng):
-    points = rng.normal(size=(300, 6)) if kind == "normal" else rng.integers(0, 2, (300, 6)).astype(float)
+    points = 0.1 * rng.normal(size=(300, 6)) if kind == "normal" else rng.integers(0, 2, (300, 6)).astype(float)
     assigned, centroids = _Assignment(points), points[rng.choice(300, 20, replace=False)]
     for step in 0.5 ** np.arange(12):
         np.testing.assert_array_equal(assigned.nearest(centroids), nearest_centroid(points, centroids))
-        centroids = centroids + step * rng.normal(scale=0.3, size=centroids.shape)
+        centroids = centroids + step * rng.normal(scale=0.1, size=centroids.shape)
 
 
 def one_start(points, weights, n_clusters, rng):

@@ -54,7 +54,8 @@ def test_samples_of_known_items_hold_what_is_promised(has_probabilities: bool) -
         asked = rng.choice(n_items, n_asked, replace=False)
         candidate = np.full(n_items, np.nan)
         candidate[asked] = other[asked]
-        looks.append(paired_look(one, candidate, probabilities=p if has_probabilities else None))
+        known = np.stack([p[0], np.where(np.isnan(candidate), np.nan, p[1])]) if has_probabilities else None
+        looks.append(paired_look(one, candidate, probabilities=known))
         errors.append(looks[-1].difference - (other - one).mean())
         plain.append((other - one)[asked].mean() - (other - one).mean())
     assert abs(np.mean(errors)) < 4 * np.std(plain) / np.sqrt(600)

@@ -182,6 +182,10 @@ def test_agreement_of_models_is_found_unless_there_is_one_only(rng):
     for agreement in (0.2, 0.5):
         responses = simulated(8, rng, agreement=agreement)
         assert between_models(start(responses.items, responses)) == pytest.approx(agreement, abs=0.03)
+    values = responses.responses.copy()  # of which half miss a part
+    values[::2, :40] = values[1, ::3] = np.nan
+    missing = start(responses.items, dataclasses.replace(responses, responses=values))
+    assert between_models(missing) == pytest.approx(0.5, abs=0.03)
     responses = simulated(1, rng, agreement=0.5, n_items=50)
     assert np.isnan(between_models(start(responses.items, responses)))
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import itembank as ib
+from itembank.bank.norms import fitted_factor_model
 from itembank.errors import ParameterError
 from itembank.selection.drawn import expected_answers, inclusion_probabilities, systematic_sample
 from itembank.selection.select import select
@@ -56,7 +57,11 @@ def test_items_of_which_the_bank_is_unsure_come_more_often_whatever_the_order_of
     mean, size = expected_answers(bank)
     np.testing.assert_allclose(mean, bank.responses.responses.mean(axis=0))
     assert np.corrcoef(size, mean * (1.0 - mean))[0, 1] > 0.7
-    assert size.min() > 0.0
+    # by hand: of the weakest third, of the strongest and of all
+    ordered = bank.responses.responses[np.argsort(bank.responses.responses.mean(axis=1), kind="stable")]
+    right = np.array([(some.sum(axis=0) + 1.0) / (len(some) + 2.0) for some in (ordered[:6], ordered[-6:], ordered)])
+    spread = np.mean(right * (1.0 - right), axis=0)
+    np.testing.assert_allclose(size**2, (fitted_factor_model(bank).noise + spread) / 2.0)
     moved = bank.responses.take(models=rng.permutation(bank.n_models))
     others = make_bank(n_models=20, n_items=60)
     others = dataclasses.replace(others, responses=moved)

@@ -29,7 +29,7 @@ def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        LinearModel(loadings, np.zeros((size, 0)), noise),
+        LinearModel(loadings[:, :-1], loadings[:, -1:], noise),  # the last as a shift
         target_weights,
         importance,
         n_items,

@@ -72,5 +72,5 @@ def test_few_models_and_models_that_cost_alike_leave_room_for_others():
     assert 0.0 < free < 0.5
     holes = np.ones((10, 5))
     holes[:, 2] = np.nan
-    holes[:3, 0] = 4.0
+    holes[:3, 0], holes[1:, 3] = 4.0, np.nan  # one is known of the fourth
     assert PastPrices.of_costs(holes).expected == pytest.approx([1.9, 1.0, 1.225, 1.0, 1.0])

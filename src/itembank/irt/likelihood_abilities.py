@@ -287,9 +287,9 @@ def prior_points(prior: AbilityPrior) -> FloatArray:
     if prior.n_dims > MOST_GRID_DIMS:
         # 6 points an axis and the mean: their number must not grow with the power of the dimensions.
         steps = np.arange(-3.0, 4.0)[:, None, None] * np.eye(prior.n_dims)
-        return np.asarray(prior.mean + steps.reshape(-1, prior.n_dims) @ axes)
-    line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else 21)  # half a standard deviation apart in two
-    steps = np.stack(np.meshgrid(*[line] * prior.n_dims, indexing="ij"), axis=-1)
+    else:
+        line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else 21)  # half a deviation apart in two
+        steps = np.stack(np.meshgrid(*[line] * prior.n_dims, indexing="ij"), axis=-1)
     result: FloatArray = prior.mean + steps.reshape(-1, prior.n_dims) @ axes
     return result
 

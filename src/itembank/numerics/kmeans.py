@@ -183,10 +183,6 @@ class _Assignment:
 
     def nearest(self, centroids: FloatArray) -> IntArray:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
-        # Distances of points to centroids up to which all are found anew each time: bounds would take as long.
-        few_distances = 20_000
-        if self.points.shape[0] * centroids.shape[0] <= few_distances:
-            return nearest_centroid(self.points, centroids)
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
             # Triangle inequality: a distance changes by at most the move of its centroid.

@@ -19,7 +19,7 @@ def from_strata(pools: ItemPools, spec: Stratified) -> list[Choice]:
     groups = pools.bank.responses.items.select(
         group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense")
     )
-    strata = groups["group"].cast(pl.Int64).to_numpy().astype(np.int64) - 1
+    strata = groups["group"].to_numpy().astype(np.int64)
     return pools.each(
         lambda pool, n_items: choose_stratified(
             pool, strata[pool.items], n_items, pools.rng, allocation=spec.allocation
@@ -43,7 +43,7 @@ def choose_random(pool: ScenarioPool, n_items: int, rng: np.random.Generator) ->
 
 def choose_stratified(
     pool: ScenarioPool,
-    strata: IntArray,  # (n_pool,): Stratum of each item, numbered from 0
+    strata: IntArray,  # (n_pool,): Stratum of each item, by any numbers
     n_items: int,
     rng: np.random.Generator,
     *,

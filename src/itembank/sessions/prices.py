@@ -51,7 +51,7 @@ class PastPrices:
         """Learn from costs (n_models, n_items), NaN where unknown, each model beside the mean of all others."""
         known = np.isfinite(costs)
         n_known, total = known.sum(axis=0), np.where(known, costs, 0.0).sum(axis=0)
-        mean = np.divide(total, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0)
+        mean = total / np.maximum(n_known, 1)
         expected = np.where(n_known > 0, mean, mean[n_known > 0].mean() if n_known.any() else np.nan)
         logs, errors, sizes = [], 0.0, 0.0
         for own, has_own in zip(costs, known, strict=True):
