@@ -137,11 +137,6 @@ class StudyManifest:
         )
 
 
-def is_study_folder(path: Path) -> bool:
-    """Whether a study, of whichever kind, was begun there."""
-    return (path / FILE_NAME).is_file()
-
-
 def read_manifest(folder: Path) -> StudyManifest:
     """Read the manifest of a study's folder."""
     path = folder / FILE_NAME
@@ -179,22 +174,20 @@ def begin(folder: Path, manifest: StudyManifest, *, resume: bool) -> None:
     if not resume:
         raise DataError(f"{folder} is a study already. Resume it, or give another folder.")
     if (begun.fingerprint, begun.versions) != (manifest.fingerprint, manifest.versions):
-        raise DataError(f"{folder} is another study: {_difference(begun, manifest)} Give another folder.")
-
-
-def _difference(begun: StudyManifest, manifest: StudyManifest) -> str:
-    if begun.fingerprint == manifest.fingerprint:
-        changed = [
-            f"{name} {begun.versions.get(name)} -> {now}"
-            for name, now in manifest.versions.items()
-            if begun.versions.get(name) != now
-        ]
-        return f"it was begun with other versions, which may give other numbers: {shown(changed)}."
-    old, new = begun.study, manifest.study
-    changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
-    if changed:
-        return f"{shown(changed)} of the study file changed since it was begun."
-    return "the responses, costs, dates or groups changed since it was begun."
+        old, new = begun.study, manifest.study
+        apart = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+        what = "the responses, costs, dates or groups changed since it was begun."
+        if begun.fingerprint == manifest.fingerprint:
+            known = begun.versions
+            others = [
+                f"{name} {known.get(name)} -> {now}"
+                for name, now in manifest.versions.items()
+                if known.get(name) != now
+            ]
+            what = f"it was begun with other versions, which may give other numbers: {shown(others)}."
+        elif apart:
+            what = f"{shown(apart)} of the study file changed since it was begun."
+        raise DataError(f"{folder} is another study: {what} Give another folder.")
 
 
 PARTS = "parts"
@@ -306,7 +299,10 @@ def run_in_folder(
     progress(f"{n_done} of {n_parts} {study.kind.units}", n_done / n_parts)
     for count, _ in enumerate(in_parallel(run_and_write, work, n_jobs=n_jobs), start=1):
         seconds = (time.monotonic() - started) / count * (len(work) - count)
-        text = f"{n_done + count} of {n_parts} {study.kind.units}, {_duration(seconds)} left"
+        time_left = f"{seconds:.0f} s" if seconds < 90.0 else f"{seconds / 60.0:.0f} min"
+        if seconds >= 5400.0:
+            time_left = f"{seconds / 3600.0:.1f} h"
+        text = f"{n_done + count} of {n_parts} {study.kind.units}, about {time_left} left"
         progress(text, (n_done + count) / n_parts)
     progress("putting results together", 1.0)
     for name, table in study.summarise(folder).items():
@@ -326,10 +322,3 @@ def errors_at(place: str) -> Iterator[None]:
         yield
     except ItembankError as error:
         raise type(error)(f"{place}: {error}") from error
-
-
-def _duration(seconds: float) -> str:
-    """Say a time in the unit a person would."""
-    if seconds < 90.0:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60.0:.0f} min" if seconds < 5400.0 else f"about {seconds / 3600.0:.1f} h"

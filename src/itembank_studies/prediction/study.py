@@ -150,20 +150,16 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
     known, answers = prepared.known, prepared.new.answers(items)
     match assessor.predictor:
         case "task-mean":
-            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means)
+            return predict_task_mean(known.task[np.maximum(items, 0)], answers, prepared.train_means)
         case "task-mean-eb":
             # WILD's lambda of eq. 15
-            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means, strength=5.0)
+            return predict_task_mean(known.task[np.maximum(items, 0)], answers, prepared.train_means, strength=5.0)
         case "ridge":
             return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
         case name:
             answers, n_trials = known.as_fitted(name, items, answers), prepared.new.trials(items)
             found = predict_item_model(known.calibrations[name], items, answers, prepared.held_out, n_trials=n_trials)
             return np.clip(found + prepared.offsets[name], 0.0, 1.0) if name in prepared.offsets else found
-
-
-def _tasks_of(known: Known, items: IntArray) -> IntArray:
-    return known.task[np.maximum(items, 0)]
 
 
 def _tables(
