@@ -202,7 +202,18 @@ def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
 
     They are unknown where a file says them.
     """
-    given = _given(arguments)
+    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
+    command = click.Command(
+        "eval",
+        params=[
+            *(click.Option([name]) for name in names),
+            click.Option(["-S", "solver_args"], multiple=True),
+            click.Option(["--model-role"], multiple=True, envvar="INSPECT_EVAL_MODEL_ROLE"),
+        ],
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
+    )
+    given = command.make_context("eval", list(arguments)).params
     if given["solver_config"] or given["run_config"] or given["generate_config"]:
         return {}
     config = {} if given["system_message"] is None else {"system_message": given["system_message"]}
@@ -231,22 +242,6 @@ def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None
     header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
     header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
     return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).run.settings["task"])
-
-
-def _given(arguments: Sequence[str]) -> dict[str, Any]:
-    """Read the options of Inspect's command that make prompts."""
-    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
-    command = click.Command(
-        "eval",
-        params=[
-            *(click.Option([name]) for name in names),
-            click.Option(["-S", "solver_args"], multiple=True),
-            click.Option(["--model-role"], multiple=True, envvar="INSPECT_EVAL_MODEL_ROLE"),
-        ],
-        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-        add_help_option=False,
-    )
-    return command.make_context("eval", list(arguments)).params
 
 
 def _of_itembank(function: Any) -> Any:

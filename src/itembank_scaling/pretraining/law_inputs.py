@@ -200,7 +200,10 @@ class PretrainingData:
         compute = compute.take(aligned(compute, responses.model_ids))
         losses = None if loss is None else checked_loss(loss, responses)
         other_kind = "" if bank is None else _of_another_kind(responses, bank)
-        responses, clipped = _within_bounds(responses, settings)
+        clipped = ""
+        if settings.item_law is not None and response_family(responses, settings.item_law) == "beta":
+            inside, clipped = clip_probabilities(responses.responses)
+            responses = replace(responses, responses=inside)
         message = " ".join(text for text in (other_kind, clipped) if text)
         if not settings.calibration_recipes:
             return cls(responses, compute, losses, None, bank, settings, seed, message)
@@ -257,15 +260,6 @@ class PretrainingData:
         return Measured(
             tuple(part.model_ids), tuple(scores), tuple(abilities), losses, " ".join(text for text in notes if text)
         )
-
-
-def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:
-    """Keep probabilities of a Beta family off 0 and 1, and say how many were moved."""
-    law = settings.item_law
-    if law is None or response_family(responses, law) != "beta":
-        return responses, ""
-    clipped, note = clip_probabilities(responses.responses)
-    return replace(responses, responses=clipped), note
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
