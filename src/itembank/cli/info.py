@@ -17,7 +17,6 @@ from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
-    from itembank.living.bank_diff import BankDiff
 
 OUTLOOK = (
     "What the item model expects of better models: their score, and the share of it on items that tell them apart "
@@ -63,7 +62,9 @@ def info_command(
         rows = found.rows()
         if out.is_table:
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-        title = _differences_in_words(bank, other, found)
+        score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
+        scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
+        title = f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
         out.record(found.to_dict(), "differences", rows, "info-differences", title=title, heading="Differences")
     elif bank.is_file():
         _show_responses(bank, out)
@@ -105,12 +106,6 @@ def _show_bank(bank: Path, out: Printer) -> None:
         for text in found.notes:
             note(text)
         note(f"To see more as a page: itembank report {shell_word(bank)} -o bank.html")
-
-
-def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:
-    score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
-    scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
-    return f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
 
 
 def _show_history(bank: "ib.Bank", out: Printer) -> None:

@@ -290,11 +290,6 @@ def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
     return text.getvalue()
 
 
-def _width() -> int:
-    """Characters of a line: as many as the terminal has, 160 in a pipe or a file."""
-    return max(shutil.get_terminal_size((160, 24)).columns, 40)
-
-
 def _print_table(
     rows: Sequence[Row],
     title: str,
@@ -309,7 +304,7 @@ def _print_table(
     Where the title does not say that scores are in points, each of a single record says so itself, or the title is made
     to.
     """
-    width = _width()
+    width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # 160 in a pipe or a file
     unsaid = has_points(columns, schema) and "points" not in title
     if unsaid and len(rows) > 1:
         title = f"{title}; scores in points" if title else "Scores in points"

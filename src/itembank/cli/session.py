@@ -186,7 +186,13 @@ def tell(
     given |= {"failed": failed, "again": again}
     if item == "-":
         refuse_unused((given, False, "an ITEM; with - the answers come from standard input"))
-        answers = parse_answers(_standard_input(), "standard input")
+        try:
+            lines = sys.stdin.buffer.read().decode("utf-8-sig")  # whatever the locale
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told."
+            ) from error
+        answers = parse_answers(lines, "standard input")
     else:
         answers = (_answer(item, given),)
     with (
@@ -247,14 +253,6 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
     if not given["failed"] and given["again"]:
         raise click.UsageError("--again belongs to --failed.")
     return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
-
-
-def _standard_input() -> str:
-    """Read all of standard input as UTF-8, whatever the locale."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
 
 
 session_command.add_command(run)

@@ -96,7 +96,17 @@ def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
             "cost": replace(as_cost_unit(found.get("cost", ib.CostUnit())), name=given["cost"]),
         }
     if "predict" in given:
-        found |= _predicting(given["predict"], found.get("constraints", ib.Constraints()), has_target="target" in given)
+        if "target" in given:
+            raise click.UsageError("--predict names the wanted score itself: leave --target out.")
+        constraints = found.get("constraints", ib.Constraints())
+        at_most = {} if constraints.at_most is None else constraints.at_most
+        if not isinstance(at_most, Mapping):
+            raise click.UsageError(
+                f"--predict asks nothing of one scenario, and constraints.at_most = {at_most} is of every one: name "
+                "scenarios there, as in at_most = {other = 5}."
+            )
+        at_most = {**at_most, given["predict"]: 0}
+        found |= {"target": given["predict"], "constraints": replace(constraints, at_most=at_most)}
     budget, limits = found.get("budget", Budget()), budget_of(choices)
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
@@ -107,19 +117,6 @@ def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
     is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
     refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
     return spec
-
-
-def _predicting(scenario: str, constraints: "ib.Constraints", *, has_target: bool) -> dict[str, Any]:
-    """Return the fields of a spec whose target is a scenario of which nothing is asked."""
-    if has_target:
-        raise click.UsageError("--predict names the wanted score itself: leave --target out.")
-    at_most = {} if constraints.at_most is None else constraints.at_most
-    if not isinstance(at_most, Mapping):
-        raise click.UsageError(
-            f"--predict asks nothing of one scenario, and constraints.at_most = {at_most} is of every one: name "
-            "scenarios there, as in at_most = {other = 5}."
-        )
-    return {"target": scenario, "constraints": replace(constraints, at_most={**at_most, scenario: 0})}
 
 
 def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
