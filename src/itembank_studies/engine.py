@@ -212,15 +212,6 @@ class StudyKind:
         """Whether every table of a unit is there and what was written."""
         return all(is_whole(self._table(part, name)) for name in self.unit_tables)
 
-    def write_part(self, tables: Mapping[str, pl.DataFrame], part: Path) -> None:
-        """Write the tables of a unit, all or none."""
-        if len(self.unit_tables) == 1:
-            write_table(tables[self.unit_tables[0]], part)
-            return
-        with replacing_folder(part) as temporary:
-            for name in self.unit_tables:
-                write_sealed(tables[name], temporary / f"{name}.parquet", f"{name}.parquet")
-
     def scan(self, folder: Path, name: str) -> pl.LazyFrame:
         """Return one table of all units, in their order, not yet read but known to be whole."""
         paths = [self._table(part, name) for part in sorted((folder / PARTS).glob("[0-9]*"))]
@@ -311,8 +302,15 @@ def run_in_folder(
 
 def run_and_write(kind: StudyKind, run: Callable[[Unit], Tables], unit: Unit, part: Path) -> None:
     """Run a unit and write its tables, all or none; not what is there from before another worker died."""
-    if not kind.is_whole_part(part):
-        kind.write_part(run(unit), part)
+    if kind.is_whole_part(part):
+        return
+    tables = run(unit)
+    if len(kind.unit_tables) == 1:
+        write_table(tables[kind.unit_tables[0]], part)
+        return
+    with replacing_folder(part) as temporary:
+        for name in kind.unit_tables:
+            write_sealed(tables[name], temporary / f"{name}.parquet", f"{name}.parquet")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_history import check_history, history_arrays, history_record, read_history
 from itembank.bank.bank_places import is_bank_name, ready_folder
 from itembank.bank.bank_records import FILES, RECORD, SCHEMA_VERSION, pull, read_record, record_digest
 from itembank.bank.bank_views import view_of, whole_bank
@@ -205,12 +205,12 @@ def parameter_columns(bank: Bank) -> dict[str, FloatArray]:
 
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
-    error = bank.calibration.log_precision_error
+    error, history = bank.calibration.log_precision_error, bank.history
     own = {
         **parameter_columns(bank),
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
-        **({} if bank.history is None else history_columns(bank.history)),
+        **({} if history is None else {name: getattr(history, name).astype(np.int64) for name in ("status", "since")}),
         **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
     }
     if bank.published is not None:

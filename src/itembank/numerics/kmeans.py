@@ -156,8 +156,13 @@ def _lloyd(means: ClusterMeans, centroids: FloatArray) -> Clustering:
     max_iterations = 300
     for _ in range(max_iterations):
         nearest = assigned.nearest(centroids)
-        if np.bincount(nearest, minlength=centroids.shape[0]).min() == 0:
-            _fill_empty(nearest, weights * squared_distances_to_own(points, centroids, nearest), centroids.shape[0])
+        counts = np.bincount(nearest, minlength=centroids.shape[0])
+        if counts.min() == 0:
+            distances = weights * squared_distances_to_own(points, centroids, nearest)
+            for empty in np.flatnonzero(counts == 0).tolist():
+                farthest = int(first_largest(np.where(counts[nearest] > 1, distances, -np.inf)))
+                counts[nearest[farthest]] -= 1
+                nearest[farthest], counts[empty], distances[farthest] = empty, 1, 0.0
         if np.array_equal(nearest, labels):
             break
         labels = nearest
@@ -206,13 +211,3 @@ class _Assignment:
         squared[places, labels] = np.inf
         self.other[rows] = np.sqrt(np.maximum(squared.min(axis=1) + lengths, 0.0))
         return self.labels.copy()
-
-
-def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:
-    """Move the points farthest from their centroids to the clusters without any, in place."""
-    counts = np.bincount(labels, minlength=n_clusters)
-    for empty in np.flatnonzero(counts == 0).tolist():
-        can_go = counts[labels] > 1
-        farthest = int(first_largest(np.where(can_go, distances, -np.inf)))
-        counts[labels[farthest]] -= 1
-        labels[farthest], counts[empty], distances[farthest] = empty, 1, 0.0

@@ -224,11 +224,6 @@ class PretrainingData:
             responses.take(models=new_models), compute.take(new_models), new_losses, past, None, settings, seed, message
         )
 
-    @property
-    def has_items(self) -> bool:
-        """Whether the items are calibrated on other models, so that abilities do not depend on who takes part."""
-        return self.bank is not None or self.calibration is not None
-
     def runs(self, largest_flops: float | None) -> tuple[IntArray, Runs]:
         """Rows of the models of at most this compute, and their runs."""
         return training_runs(self.compute, largest_flops, self.settings.fewest_sizes)

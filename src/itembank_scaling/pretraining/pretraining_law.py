@@ -146,7 +146,9 @@ def held_out_forecasts(
             raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
         actual = actual.take(models=actual.model_indices(data.responses.model_ids))
     scores = observed_means(data.responses if actual is None else actual)
-    every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
+    every = None  # abilities hang on who takes part where the models calibrate their own items
+    if data.bank is not None or data.calibration is not None:
+        every = data.measured(np.arange(data.responses.n_models))
     parts, by_hand = [pl.DataFrame(schema=FORECAST_COLUMNS)], [pl.DataFrame(schema=FORECAST_COLUMNS)]
     hands = tuple(name for name in BY_HAND if data.settings.law(name) is None)
     for number, cut in enumerate(cuts):
