@@ -158,7 +158,14 @@ def read_losses(
     absent = [name for name in ("model_id", "item_id", column) if name not in table.columns]
     if absent:
         raise DataError(f"a table of losses must have the columns {shown(absent)}; it has {shown(table.columns, 12)}.")
-    table = table.select(pl.col("model_id", "item_id").cast(pl.String), _numbers(table[column]))
+    numbers = table[column].cast(pl.Float64, strict=False)
+    bad = numbers.is_null() & table[column].is_not_null()
+    if bad.any():
+        raise DataError(
+            f"{column} must be a number in every row of a table of losses, got "
+            f"{shown(table[column].filter(bad).to_list())}."
+        )
+    table = table.select(pl.col("model_id", "item_id").cast(pl.String), numbers)
     repeated = table.filter(table.select("model_id", "item_id").is_duplicated())
     if repeated.height:
         names = [f"{model} on {item}" for model, item, _ in repeated.unique("item_id", maintain_order=True).iter_rows()]
@@ -175,18 +182,6 @@ def read_losses(
     losses = np.full(responses.responses.shape, np.nan)
     losses[found["model"].to_numpy(), found["item"].to_numpy()] = found[column].to_numpy()
     return losses
-
-
-def _numbers(column: pl.Series) -> pl.Series:
-    """Return a column as numbers; `DataError` when it holds something else."""
-    values = column.cast(pl.Float64, strict=False)
-    bad = values.is_null() & column.is_not_null()
-    if bad.any():
-        raise DataError(
-            f"{column.name} must be a number in every row of a table of losses, got "
-            f"{shown(column.filter(bad).to_list())}."
-        )
-    return values
 
 
 def builtin_bits_per_byte() -> FloatArray:

@@ -168,7 +168,14 @@ def import_command(
         refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
         read: Read = partial(_answers_of_session, paths[0])
     else:
-        read = _reader(paths, _spec(form, reading, spec_file), (models, items))
+        found = file_choices(spec_file, ReadingSpec) | typed(reading)
+        if reading["columns"]:
+            found["columns"] = column_mapping(reading["columns"])
+        if reading["where"]:
+            found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
+        if form is not None:
+            found["format"] = form
+        read = _reader(paths, ReadingSpec(**found), (models, items))
     _write(partial(read, models=models, items=items), output, out)
 
 
@@ -176,17 +183,6 @@ def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known:
     if any(known.values()):
         raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
     return ib.session_responses(ib.read_session(journal, progress=progress))
-
-
-def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> ReadingSpec:
-    found = file_choices(spec_file, ReadingSpec) | typed(reading)
-    if reading["columns"]:
-        found["columns"] = column_mapping(reading["columns"])
-    if reading["where"]:
-        found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
-    if form is not None:
-        found["format"] = form
-    return ReadingSpec(**found)
 
 
 def _reader(given: tuple[Path, ...], spec: ReadingSpec, known: Iterable[Path | None]) -> "Read":

@@ -69,7 +69,14 @@ def info_command(
     elif bank.is_file():
         _show_responses(bank, out)
     elif log:
-        _show_history(ib.load_bank(bank), out)
+        loaded = ib.load_bank(bank)
+        changes = () if loaded.history is None else loaded.history.changes
+        rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
+        if not rows:
+            note(f"Bank {loaded.bank_id} has no history: it is as it was calibrated.")
+        name = visible(loaded.name) or "The bank"
+        title = f"{name} is at version {loaded.version} after {plural(len(changes), 'change')}"
+        out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
     else:
         _show_bank(bank, out)
 
@@ -106,16 +113,6 @@ def _show_bank(bank: Path, out: Printer) -> None:
         for text in found.notes:
             note(text)
         note(f"To see more as a page: itembank report {shell_word(bank)} -o bank.html")
-
-
-def _show_history(bank: "ib.Bank", out: Printer) -> None:
-    changes = () if bank.history is None else bank.history.changes
-    rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
-    if not rows:
-        note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
-    name = visible(bank.name) or "The bank"
-    title = f"{name} is at version {bank.version} after {plural(len(changes), 'change')}"
-    out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:

@@ -172,7 +172,10 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
     for text in given:
         name, equals, amount = text.rpartition("=")
         name = name if equals else unnamed or ""
-        number = _number(amount)
+        try:
+            number = float(amount)
+        except ValueError:
+            number = None
         if not name or number is None:
             form = "UNIT=AMOUNT, such as cost_usd=2" if unnamed is None else "a number, or SCORE=NUMBER"
             raise click.BadParameter(f"must be {form}, got {text!r}.", param_hint=option)
@@ -180,13 +183,6 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
             raise click.BadParameter(f"must be given once for {name!r}, got {text!r} too.", param_hint=option)
         result[name] = number
     return result
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def loaded_bank(bank: Path | None) -> "ib.Bank | None":

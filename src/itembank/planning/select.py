@@ -28,7 +28,7 @@ from itembank.planning.auto import (
 )
 from itembank.planning.predicting import items_never_asked, with_prediction
 from itembank.progress import ProgressCallback, silent
-from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
+from itembank.selection.recipes import ROUTING, STAGE, read_recipe, stages_of
 from itembank.selection.select import select as select_by
 from itembank.selection.selector_specs import METHODS, Drawn, SelectionSpec
 
@@ -190,8 +190,16 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     >>> estimate(bank, ["runs/m1", "runs/m1-2"], selection=module)  # doctest: +SKIP
     """
     bank, given = as_bank(bank), as_selection(selection, may_be_later=True)
-    recipe, sizes, number = _plan(None if given is None else repeatable(bank, given))
-    done = given.whole  # type: ignore[union-attr]
+    own = None if given is None else repeatable(bank, given)
+    recipe = None if own is None else read_recipe(own.whole)
+    sizes, number = ((), 1) if recipe is None or own is None else stages_of(own)
+    if given is None or recipe is None or number >= len(sizes):
+        stages = remedy("stages=2", "--stages 2")
+        raise DataError(
+            f"a next stage needs a selection that has one, got {'stage' if sizes else 'one batch'}"
+            f"{f' {number} of {len(sizes)}' if sizes else ''}. Choose the first stage with {stages}."
+        )
+    done = given.whole
     answers = known_items(bank, as_new_responses(bank, responses, done), done, ignore_unknown=True)
     if answers.n_models != 1:
         raise DataError(
@@ -220,16 +228,3 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
         target=bank.target_id,
         target_digest=bank.target_digest,
     )
-
-
-def _plan(selection: Selection | None) -> tuple[Recipe, tuple[int, ...], int]:
-    """Return the recipe of a selection that has a next stage, the sizes of all stages, and the number of its own."""
-    recipe = None if selection is None else read_recipe(selection.whole)
-    sizes, number = ((), 1) if recipe is None or selection is None else stages_of(selection)
-    if recipe is None or number >= len(sizes):
-        stages = remedy("stages=2", "--stages 2")
-        raise DataError(
-            f"a next stage needs a selection that has one, got {'stage' if sizes else 'one batch'}"
-            f"{f' {number} of {len(sizes)}' if sizes else ''}. Choose the first stage with {stages}."
-        )
-    return recipe, sizes, number
