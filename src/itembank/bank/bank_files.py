@@ -63,7 +63,13 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     whole = replace(whole_bank(bank), history=bank.history, whole=bank.whole)  # with the items that are kept aside
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")
-        _model_table(whole).write_parquet(folder / "models.parquet")
+        abilities = whole.calibration.abilities
+        scores = whole.targets.with_overall(whole.scenario_scores)
+        own = {
+            **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
+            **{f"score:{name}": scores[:, j] for j, name in enumerate(whole.targets.names)},
+        }
+        _with_own(whole.responses.models, own).write_parquet(folder / "models.parquet")
         pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
         arrays = {
             **({} if whole.published is None else whole.published.arrays()),
@@ -217,16 +223,6 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         single = {name: np.asarray(value) for name, value in own.items() if name != "score_weight"}
         own |= {name: value.astype(np.float32) for name, value in single.items() if value.dtype == np.float64}
     return _with_own(bank.responses.items, own)
-
-
-def _model_table(bank: Bank) -> pl.DataFrame:
-    abilities = bank.calibration.abilities
-    scores = bank.targets.with_overall(bank.scenario_scores)
-    own = {
-        **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
-        **{f"score:{name}": scores[:, j] for j, name in enumerate(bank.targets.names)},
-    }
-    return _with_own(bank.responses.models, own)
 
 
 def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:

@@ -27,7 +27,6 @@ from itembank.cli.session_options import (
     loaded_bank,
     next_items,
     note_predicted,
-    note_published,
     print_session,
     print_told,
     session_facts,
@@ -98,7 +97,11 @@ def start(
         loaded = ib.load_bank(bank)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
             note(f"{visible(what_is_asked(session, loaded.n_models))}. It is in {output}.")
-            note_published(loaded, spec)
+            if loaded.own_selections and spec.constraints.excluded is None:
+                note(
+                    "Only items that the bank was published with are asked. For all others too, give "
+                    "constraints.excluded, which may be empty, in the file of --session."
+                )
             note_predicted(loaded, session)
     note(f"Next: itembank session run {shell_word(output)} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {shell_word(output)}")

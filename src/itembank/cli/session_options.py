@@ -134,15 +134,6 @@ def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
     note(said_of(bank, found, [str(name)])[1])
 
 
-def note_published(bank: "ib.Bank", spec: "ib.SessionSpec") -> None:
-    """Say that a session keeps to the items that a bank was published with."""
-    if bank.own_selections and spec.constraints.excluded is None:
-        note(
-            "Only items that the bank was published with are asked. For all others too, give "
-            "constraints.excluded, which may be empty, in the file of --session."
-        )
-
-
 def budget_of(choices: Mapping[str, Any]) -> Budget:
     """Return the hard limits among the options."""
     return Budget(choices["n_items"], amounts("--max-cost", choices["max_cost"]))

@@ -113,9 +113,19 @@ def _about(bank: Bank) -> dict[str, Any]:
         origin = origin_of(bank.cache.folder)
     assumed, ahead = assumed_questions(bank.responses.items), outlook(bank)
     n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
+    versions: dict[str, Any] = {}
+    if bank.history is not None:
+        changes = bank.history.changes
+        versions = {
+            "name": bank.name or None,
+            "version": bank.version,
+            "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+            "target_id": bank.target_id,
+            "n_items_aside": bank.n_aside,
+        }
     return {
         "bank": bank.bank_id,
-        **_about_versions(bank),
+        **versions,
         "n_models": bank.n_models,
         "n_items": bank.n_total,
         **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
@@ -136,20 +146,6 @@ def _about(bank: Bank) -> dict[str, Any]:
         "months_old": ahead.months_old(),
         "n_never_solved": ahead.n_never_solved,
         "outlook": ahead.rows(),
-    }
-
-
-def _about_versions(bank: Bank) -> dict[str, Any]:
-    """Name, version, parent and score of a bank that has a history."""
-    if bank.history is None:
-        return {}
-    changes = bank.history.changes
-    return {
-        "name": bank.name or None,
-        "version": bank.version,
-        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
-        "target_id": bank.target_id,
-        "n_items_aside": bank.n_aside,
     }
 
 
