@@ -283,21 +283,18 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
     )
     for text in means_in_words(about, scenario_rows(responses)):
         note(text)
-    note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
-
-
-def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) -> str:
+    step = f"itembank calibrate {shell_word(output)} -o bank"
     if is_apart:
-        return (
+        step = (
             "import each of these sets into its own file (--task, or exclude_files in the file of --spec), or add "
             "results of models that answered items of several; a bank needs models that share items."
         )
-    if responses.n_models < FEWEST_MODELS:
-        return (
+    elif responses.n_models < FEWEST_MODELS:
+        step = (
             f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items: "
             f"itembank estimate BANK {shell_word(output)}"
         )
-    return f"itembank calibrate {shell_word(output)} -o bank"
+    note(f"Next: {step}")
 
 
 @verb("download")

@@ -222,24 +222,20 @@ class _Bar:
 
     def __call__(self, message: str, share: float) -> None:
         if self._bar is None:
-            self._bar = self._start()
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._label, total=1.0)
+            self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=share, description=f"{self._label}: {visible(message)}")
 
     def close(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
-
-    def _start(self) -> "Progress":
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        text = TextColumn("{task.description}", markup=False)
-        columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        bar.add_task(self._label, total=1.0)
-        bar.start()
-        return bar
 
 
 class _PlainProgress:

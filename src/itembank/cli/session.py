@@ -1,7 +1,6 @@
 """`itembank session`: adaptive testing from a shell, one question at a time, kept in a journal."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +40,7 @@ from itembank.selection.criteria import CRITERIA, uses_chance
 from itembank.tables import plural
 
 if TYPE_CHECKING:
-    from itembank.sessions.events import Answer
+    pass
 
 
 @click.group("session", cls=Group)
@@ -183,7 +182,7 @@ def tell(
 
     An id that begins with a dash comes last, after two dashes (--).
     """
-    from itembank.sessions.answers import parse_answers, tell_all
+    from itembank.sessions.answers import answer, parse_answers, tell_all
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
     given |= {"failed": failed, "again": again}
@@ -197,7 +196,15 @@ def tell(
             ) from error
         answers = parse_answers(lines, "standard input")
     else:
-        answers = (_answer(item, given),)
+        if item is None:
+            raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
+        if (given["n_correct"] is None) != (given["n_trials"] is None):
+            raise click.UsageError("--correct C and --trials N belong together.")
+        if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
+            raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
+        if not given["failed"] and given["again"]:
+            raise click.UsageError("--again belongs to --failed.")
+        answers = (answer(item, **{**given, "costs": amounts("--cost", given["costs"])}),)
     with (
         working("session tell") as report,
         ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report) as session,
@@ -206,7 +213,7 @@ def tell(
         if output_format == "table":
             print_told(session, len(answers))
     if output_format == "json":
-        print_object({"told": [answer.item_id for answer in answers], **session_facts(session)}, "session-tell")
+        print_object({"told": [one.item_id for one in answers], **session_facts(session)}, "session-tell")
 
 
 @verb("extend", session_command)
@@ -242,20 +249,6 @@ def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -
       itembank report run.jsonl -o session.html
     """
     print_session(journal, loaded_bank(bank), out)
-
-
-def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
-    from itembank.sessions.answers import answer
-
-    if item is None:
-        raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
-    if (given["n_correct"] is None) != (given["n_trials"] is None):
-        raise click.UsageError("--correct C and --trials N belong together.")
-    if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
-        raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
-    if not given["failed"] and given["again"]:
-        raise click.UsageError("--again belongs to --failed.")
-    return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
 
 
 session_command.add_command(run)

@@ -36,7 +36,12 @@ def weighted_kmeans(
 
     Starts are k-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), iterations Lloyd's.
     """
-    if not _has_more(points, n_clusters):
+    seen: set[bytes] = set()
+    for point in points + 0.0:  # zero of either sign is the same
+        seen.add(point.tobytes())
+        if len(seen) > n_clusters:
+            break
+    if len(seen) <= n_clusters:
         distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
     middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
@@ -45,16 +50,6 @@ def weighted_kmeans(
     tried = [_lloyd(means, start) for start in _starts(centred, weights, n_clusters, n_restarts, rng)]
     best = tried[int(first_smallest(np.array([one.inertia for one in tried])))]
     return Clustering(best.centroids + middle, best.labels, best.inertia)
-
-
-def _has_more(points: FloatArray, n: int) -> bool:
-    """Whether there are more than n distinct points; stops at the first that is one too many."""
-    seen: set[bytes] = set()
-    for point in points + 0.0:  # zero of either sign is the same
-        seen.add(point.tobytes())
-        if len(seen) > n:
-            return True
-    return False
 
 
 class ClusterMeans:

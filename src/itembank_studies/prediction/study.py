@@ -246,20 +246,16 @@ def choose_static(
     """
     if assessor.selector in ANCHORS:
         return {n: _anchors(assessor, known, pool, n, rng) for n in budgets}
-    order = _order(assessor, known, pool, min(max(budgets), pool.items.size), rng)
-    return {n: order[:n] for n in budgets}
-
-
-def _order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
-    """Items in the order of choice, at most n."""
     if assessor.selector == "random":
-        return rng.permutation(pool.items)[:n]
-    if assessor.selector == "uniform":
-        return uniform_order(pool.items, known.task[pool.items], rng)[:n]
-    if assessor.selector == "min-cost":
+        order = rng.permutation(pool.items)
+    elif assessor.selector == "uniform":
+        order = uniform_order(pool.items, known.task[pool.items], rng)
+    elif assessor.selector == "min-cost":
         items = _informative(known, pool)
-        return items[np.argsort(_cost(known)[items], kind="stable")][:n]
-    return greedy_order(assessor, known, pool, n, rng)
+        order = items[np.argsort(_cost(known)[items], kind="stable")]
+    else:
+        order = greedy_order(assessor, known, pool, min(max(budgets), pool.items.size), rng)
+    return {n: order[:n] for n in budgets}
 
 
 def uniform_order(

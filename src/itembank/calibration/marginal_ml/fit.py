@@ -43,13 +43,27 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     problem, path = fit_items(data, spec, progress=progress)
     items, posterior = path.end.items, path.end.posterior
     covariance, how = item_covariances(problem, path.end)
+    sharpest = _sharpest(problem, path)
+    parts = [f"largest change of an item {path.end.change:.2g} standard errors after {len(path.history)} steps"]
+    if not path.converged:
+        advice = "Raise max_iterations, or set an item prior"
+        if len(path.history) < spec.max_iterations:
+            advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
+        parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
+    parts.append(f"{len(problem.grid.nodes)} nodes")
+    if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
+        parts.append(
+            f"their spacing {problem.grid.spacing:.3g} is wide for the sharpest ability's posterior sd "
+            f"{sharpest:.3g}, so results depend on the nodes: leave n_quadrature at 'auto'"
+        )
+    parts.append(f"standard errors: {how}")
     return standardise(
         Fit(
             *(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance),
             prior=AbilityPrior.standard(1),
             converged=path.converged,
             n_iterations=len(path.history),
-            message=_message(problem, path, spec, how),
+            message="; ".join(parts) + ".",
             history=np.asarray(path.history),
         )
     )
@@ -125,22 +139,3 @@ def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | Relativ
     if n_models >= many_models and n_models > n_items:
         return None
     return RelativeItemPrior()
-
-
-def _message(problem: Problem, path: Ascent[Step], spec: MarginalML, how: str) -> str:
-    """Say how the fit ended, and what to do where it did not end well."""
-    sharpest = _sharpest(problem, path)
-    parts = [f"largest change of an item {path.end.change:.2g} standard errors after {len(path.history)} steps"]
-    if not path.converged:
-        advice = "Raise max_iterations, or set an item prior"
-        if len(path.history) < spec.max_iterations:
-            advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
-        parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
-    parts.append(f"{len(problem.grid.nodes)} nodes")
-    if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
-        parts.append(
-            f"their spacing {problem.grid.spacing:.3g} is wide for the sharpest ability's posterior sd "
-            f"{sharpest:.3g}, so results depend on the nodes: leave n_quadrature at 'auto'"
-        )
-    parts.append(f"standard errors: {how}")
-    return "; ".join(parts) + "."
