@@ -89,7 +89,20 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
         problem = replace(problem, prior=with_line(prior, items, has_common_slope=has_common_slope))
         path = Ascent(em_step(problem, items), [], converged=False)
     if spec.n_quadrature == "auto":
-        return _on_adaptive_nodes(problem, path, spec, progress)
+        n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
+        # Four grids at most, while the solution is sharper than the nodes resolve; the first was fine enough in
+        # simulations. Each fit goes on from the last, so that more cost little.
+        for _ in range(4):
+            # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
+            sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
+            grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
+            problem = replace(problem, grid=grid)
+            path = run_em(
+                problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
+            )
+            if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
+                break
+        return problem, path
     sharpest, refused_spacing = _sharpest(problem, path), 4.0
     if grid.spacing > refused_spacing * sharpest:  # no posterior could be summed on these nodes
         raise ParameterError(
@@ -98,26 +111,6 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
             f"{sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
     path = run_em(problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
-    return problem, path
-
-
-def _on_adaptive_nodes(
-    problem: Problem, path: Ascent[Step], spec: MarginalML, progress: ProgressCallback
-) -> tuple[Problem, Ascent[Step]]:
-    """Solve, and go on from the solution with finer nodes while it is sharper than the nodes resolve."""
-    n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
-    # Grids tried; the first was fine enough in simulations. Each fit goes on from the last, so that more cost little.
-    n_refinements = 4
-    for _ in range(n_refinements):
-        # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
-        sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
-        grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
-        problem = replace(problem, grid=grid)
-        path = run_em(
-            problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
-        )
-        if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
-            break
     return problem, path
 
 
