@@ -115,7 +115,10 @@ def _sized(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
 
 def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:
     """Make responses of a mapping, an array of one model's or a table; None of anything else."""
-    responses = _with_ids(responses)
+    series: Any = responses
+    if hasattr(series, "reset_index") and series.ndim == 1 and type(series.index).__name__ != "RangeIndex":
+        names = [name or "item_id" for name in series.index.names]  # a Series of pandas, whose index has the item ids
+        responses = series.rename_axis(names).reset_index(name="response")
     is_list = isinstance(responses, list | tuple) and any(
         not isinstance(one, str | Path | Mapping) for one in responses
     )
@@ -206,13 +209,6 @@ def bank_and_results(sources: Sequence[Any]) -> tuple[Bank | None, list[Any]]:
         how = remedy("compare('old.csv', 'new.csv')", "itembank compare old.csv new.csv")
         raise ParameterError(f"results to compare must be given{'' if bank is None else ' after the bank'}: {how}.")
     return bank, results
-
-
-def _with_ids(value: Any) -> Any:
-    """Make a table of a Series of pandas with an index of its own: item ids, in any order."""
-    if not hasattr(value, "reset_index") or value.ndim != 1 or type(value.index).__name__ == "RangeIndex":
-        return value
-    return value.rename_axis([name or "item_id" for name in value.index.names]).reset_index(name="response")
 
 
 def _kind(value: object) -> str:
