@@ -131,6 +131,31 @@ BY_ID = "to_entries[] | .key as $item | .value"
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
         ),
         (
+            [
+                {"model": "a", "task": one, "rows": [{"id": 1, "correct": one == "law"}, {"id": 2, "correct": True}]}
+                for one in ("law", "art")
+            ],
+            ".[] | .model as $model | .task as $task | .rows[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {one: [{"id": f"{one} {k}", "correct": k == 1} for k in (1, 2)] for one in ("law", "art")},
+            "to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $stem, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"data": {"run": {"rows": ROWS}}},
+            ".data.run.rows[] | . + {model_id: $stem, item_id: .id, response: .correct}",
+        ),
+        (
+            [
+                {"id": k, "options": [{"is_correct": right, "chosen": right == (k == 1)} for right in (True, False)]}
+                for k in (1, 2)
+            ],
+            ".[] | .id as $item | .options[] | select(.chosen) | "
+            ". + {model_id: $stem, item_id: $item, response: .is_correct}",
+        ),
+        (
             {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
             ".[] | .model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
         ),

@@ -18,8 +18,6 @@ from itembank.responses.how_read import CONTENT
 
 NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
 """Keys that may name an item where nothing else does."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
-"""Keys of an option of a question that tell whether a model chose it, without case, blanks and underscores."""
 BY_COLUMNS = " | . as {$columns, $data} | $data | map([$columns, .] | transpose | map({(.[0]): .[1]}) | add)"
 """The path to the rows of a table of pandas, or of Weights & Biases."""
 DEEPEST, MOST_PARTS, MOST_ROWS = 6, 200, 10_000
@@ -201,7 +199,7 @@ def _written(paths: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
     item = known.get("item", "...")
     item = f'"\\($task)/\\({item})", scenario: $task' if "task" in known else item
     row = f"{{model_id: {known.get('model', '$stem')}, item_id: {item}, response: {response or '...'}}}"
-    chosen = [at for at in own[0] if plain_name(_last(at)) in CHOSEN and {type(one.get(at)) for one in own} == {bool}]
+    chosen = [at for at in own[0] if kind_of(_last(at)) == "choice" and {type(one.get(at)) for one in own} == {bool}]
     if response and chosen:
         program += f"select({chosen[0]}) | "
     elif len(own) < len(rows):
