@@ -51,50 +51,49 @@ def _found(value: Any, most: int, depth: int) -> Found:
     """Find the rows in a value: its parts, what they hold, or what is at one of its keys."""
     if not depth or not isinstance(value, dict | list):
         return [], []
-    best = _in_parts(value, most, depth)
-    value = value if isinstance(value, list) else dict(islice(value.items(), most))
-    if isinstance(value, list) or _rank(best)[0] == 2:
+    is_list = isinstance(value, list)
+    entries = enumerate(value) if isinstance(value, list) else value.items()
+    parts: dict[Any, Any] = dict(islice(entries, most if is_list else max(most, MOST_PARTS)))
+    held = {key: one for key, one in parts.items() if isinstance(one, dict | list) and (one or is_list)}
+    are_parts = len(held) == len(parts) > 1 - is_list
+    told = {key: {} if is_list else {"": key} for key in held}
+    best: Found = [], []
+    if are_parts and (
+        _are_alike([*held.values()]) or (is_list and all(isinstance(one, dict) for one in held.values()))
+    ):
+        best = [""], [({}, told[key], one) for key, one in held.items()]
+    if _rank(best)[:2] == (2, True):
         return best
+    some = [*held][:MOST_PARTS]
+    inside = {key: _found(held[key], -(-most // len(some)), depth - 1) for key in some}
+    firsts = [rows[0][-1] for _, rows in inside.values() if rows]
+    if are_parts and len(firsts) == len(some) and (_are_alike(firsts) or all(map(_is_response, firsts))):
+        paths = inside[some[0]][0]
+        rows = [({}, told[key] | row[0], *row[1:]) for key in some for row in inside[key][1]]
+        kind, has_items, _ = _rank((paths, rows))
+        is_known = kind == 2 or (kind == 1 and (not is_list or _model_of(rows[0][1]) or "$model" in paths[0]))
+        if is_known and all(own == paths for own, _ in inside.values()) and (kind, has_items) >= _rank(best)[:2]:
+            best = ["", *paths], rows
+    return best if is_list or _rank(best)[0] == 2 else _at_keys(parts, inside, max(best, _answers(parts), key=_rank))
+
+
+def _at_keys(value: Mapping[str, Any], inside: Mapping[str, Found], best: Found) -> Found:
+    """Return the best of the rows found in an object and those that are at one of its keys."""
     names, split = (own if isinstance(own := value.get(key), list) else [] for key in ("columns", "data"))
     if {*map(type, names)} == {str} and {*map(type, split)} == {list}:
-        return [BY_COLUMNS], [({}, {}, dict(zip(names, one, strict=False))) for one in split[:most]]
-    best = max(best, _answers(value), key=_rank)
-    for key, one in value.items():
-        paths, rows = inner = _found(one, most, depth - 1)
+        return [BY_COLUMNS], [({}, {}, dict(zip(names, one, strict=False))) for one in split[:MOST_ROWS]]
+    for key, inner in inside.items():
         if _rank(inner) <= _rank(best):
             continue
+        (path, *paths), rows = inner
         beside = dict(_places({other: own for other, own in value.items() if other != key}))
         are_numbers = all(_is_response(own) for at, own in beside.items() if at != _model_of(beside))
-        are_settings = paths[0] or (_rank(inner)[0] == 1 and "" in rows[0][1] and not are_numbers)
+        are_settings = path or (_rank(inner)[0] == 1 and "" in rows[0][1] and not are_numbers)
         if _rank(inner)[0] == 2 or not are_settings:
             at = jq_key(key)
             rows = [(beside | {f"{at}{place}": own for place, own in row[0].items()}, *row[1:]) for row in rows]
-            best = [f"{at}{paths[0]}", *paths[1:]], rows
+            best = [f"{at}{path}", *paths], rows
     return best
-
-
-def _in_parts(value: Any, most: int, depth: int) -> Found:
-    """Find the rows that the parts of a list, or of an object by ids, are or hold."""
-    is_list = isinstance(value, list)
-    parts = [*islice(enumerate(value) if is_list else value.items(), most)]
-    if len(parts) < 2 - is_list or not all(isinstance(one, dict | list) and (one or is_list) for _, one in parts):
-        return [], []
-    values, told = [one for _, one in parts], [{} if is_list else {"": key} for key, _ in parts]
-    best: Found = [], []
-    if _are_alike(values) or (is_list and all(isinstance(one, dict) for one in values)):
-        best = [""], [({}, *one) for one in zip(told, values, strict=True)]
-    if _rank(best)[:2] == (2, True):
-        return best
-    below: Found = [], []
-    for key, one in zip(told, values[:MOST_PARTS], strict=False):
-        paths, inner = _found(one, -(-most // len(values[:MOST_PARTS])), depth - 1)
-        below = below[0] or ["", *paths], below[1] + [({}, key | row[0], *row[1:]) for row in inner]
-        ends = [own[0][-1] for own in (below[1], inner) if own]
-        if not inner or below[0][1:] != paths or not (_are_alike(ends) or all(map(_is_response, ends))):
-            return best
-    kind, has_items, _ = _rank(below)
-    is_known = kind == 2 or (kind == 1 and (not is_list or _model_of(below[1][0][1]) or "$model" in below[0][1]))
-    return below if is_known and (kind, has_items) >= _rank(best)[:2] else best
 
 
 def _answers(value: Mapping[str, Any]) -> Found:
