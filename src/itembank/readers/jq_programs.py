@@ -240,7 +240,7 @@ def _places(record: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     if not isinstance(record, dict):
         yield ".", record
         return
-    for key, value in record.items():
+    for key, value in islice(record.items(), MOST_ROWS):
         at = f"{before}{jq_key(key)}"
         if not isinstance(value, dict):
             yield at, value
