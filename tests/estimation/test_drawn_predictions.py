@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from itembank.bank.norms import fitted_factor_model
+from itembank.calibration.build import calibrate
 from itembank.estimation.asked import Asked
 from itembank.estimation.drawn_predictions import (
     FACTORS,
@@ -18,10 +19,12 @@ from itembank.estimation.drawn_predictions import (
     predicted_answers,
     truncated,
 )
-from itembank.estimation.observations import Observations
+from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
 
 ITEMS = np.arange(0, 60, 3) + np.arange(20) % 3
@@ -133,3 +136,26 @@ def test_the_weakest_and_the_strongest_past_models_are_in_one_part(bank, monkeyp
     monkeypatch.setattr("itembank.estimation.drawn_predictions.MOST_TRIED", 10)
     some = np.concatenate([rows for rows, _ in _models_of_folds(dataclasses.replace(bank))])
     np.testing.assert_array_equal(np.sort(some), np.linspace(0, 19, 10).astype(int))
+
+
+def test_models_with_fewer_attempts_are_expected_to_vary_as_past_models_with_so_few_do(rng):
+    chance = 1.0 / (1.0 + np.exp(rng.normal(size=200) - rng.normal(size=(80, 1))))
+    scenarios = ["one", "two"] * 100
+    past = rng.binomial(40, chance[:40]) / 40
+    bank = calibrate(ResponseMatrix.create(past, scenarios=scenarios, n_trials=np.full(past.shape, 40)))
+    drawn_items, found = select(bank, 40, method="drawn", rng=0), {}
+    for attempts in (1, 4, 40, 80):
+        new = rng.binomial(attempts, chance[40:]) / attempts
+        given = ResponseMatrix.create(new, scenarios=scenarios, n_trials=np.full(new.shape, attempts))
+        asked = Asked.of_observations(bank, found_items(bank, given, drawn_items), drawn_items)
+        found[attempts] = predicted_answers(Known.of(asked), 1), factors_of(asked)[1]
+    columns = asked.observations.positions
+    single = np.mean(past * (1.0 - past), axis=0)[columns] * 40 / 39
+    noise, ratio = truncated(fitted_factor_model(bank), 1).noise[columns], score_basis(bank).noise_ratio
+    ratio = ratio[bank.targets.scenario_index[columns]]
+    for attempts, (predicted, _) in found.items():
+        more = single * max(1.0 / attempts - 1.0 / 40.0, 0.0)
+        np.testing.assert_allclose(predicted.variance, (noise + ratio * _of_outcomes(predicted.left_out)) / 2.0 + more)
+    np.testing.assert_array_equal(found[80][1], found[40][1])
+    np.testing.assert_array_less(2.0 * found[4][1], found[1][1])
+    np.testing.assert_array_less(1.5 * found[40][1], found[4][1])

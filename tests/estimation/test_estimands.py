@@ -8,13 +8,15 @@ import pytest
 from scipy.stats import poisson
 
 from itembank.bank.marks import BATCH, LINKING_ERROR, batches
+from itembank.calibration.build import calibrate
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import _drawn_attempts
+from itembank.estimation.observations import _drawn_attempts, past_runs, scores_of_past
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
+from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank
 from tests.living.living import measured_bank
 
@@ -145,6 +147,26 @@ def test_attempts_are_drawn_without_putting_back():
     whole, same = _drawn_attempts(np.array([[0.3, np.nan]]), np.array([[10.0, 0.0]]), 12.0)
     np.testing.assert_allclose(whole, [[0.3, np.nan]])
     np.testing.assert_allclose(same, [[10.0, 0.0]])
+
+
+def test_past_models_are_tried_by_the_scores_of_runs_like_the_new_models(rng):
+    chance = 1.0 / (1.0 + np.exp(rng.normal(size=120) - rng.normal(size=(44, 1))))
+    past, new = rng.binomial(32, chance[:24]) / 32, rng.binomial(1, chance[24:])
+    past[0, 3] = np.nan
+    scenarios, trials = ["one", "two"] * 60, np.where(np.isnan(past), 0, 32)
+    bank = calibrate(ResponseMatrix.create(past, scenarios=scenarios, n_trials=trials))
+    runs, n_trials = past_runs(bank, 1.0)
+    assert np.isin(runs[~np.isnan(runs)], (0.0, 1.0)).all()
+    np.testing.assert_array_equal(n_trials, trials > 0)
+    known = bank.targets.with_overall(bank.targets.scenario_means(runs))
+    np.testing.assert_allclose(scores_of_past(bank, 1.0)[1:], known[1:])
+    np.testing.assert_array_equal(scores_of_past(bank, None), bank.known_scores.value)
+    # half of a run is known, and the other half varies from run to run
+    selection = select(bank, 60, method="v-optimal", rng=0)
+    given = ResponseMatrix.create(new, scenarios=scenarios, n_trials=np.ones(new.shape, dtype=int))
+    found = estimate(bank, given.take(items=given.item_indices(selection.item_ids)), selection)
+    width, spread = np.mean(found.high - found.low, axis=0)[-1], np.sqrt(np.mean(chance * (1.0 - chance)) * 60) / 120
+    assert 3.92 * spread < width < 9.0 * spread
 
 
 def with_links(bank, n_first, n_second):

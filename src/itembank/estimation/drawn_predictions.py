@@ -11,6 +11,7 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.bank.norms import columns_of, fitted_factor_model
 from itembank.estimation.asked import Asked
+from itembank.estimation.observations import counted_trials, past_runs, scores_of_past
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
@@ -53,7 +54,8 @@ def predicted_answers(known: Known, n_factors: int) -> Predicted:
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
     # above one, a variance would be larger than a response in [0, 1] can have
     noise = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index[positions]]
-    variance = noise * _of_outcomes(left_out)
+    beyond = _chance_of_fewer(bank, positions, observations.fewer_attempts(bank))
+    variance = noise * _of_outcomes(left_out) + beyond
     if n_factors < 0:
         return Predicted(fitted, left_out, unseen, variance)
     model = truncated(fitted_factor_model(bank), n_factors)
@@ -63,8 +65,24 @@ def predicted_answers(known: Known, n_factors: int) -> Predicted:
     )
     # half by what past models' answers showed beside the factors, half by outcomes of the chance that is predicted:
     # the one knows the items, the other the model
-    variance = (model.noise[positions] + noise * _of_outcomes(left_out)) / 2.0
+    variance = (model.noise[positions] + noise * _of_outcomes(left_out)) / 2.0 + beyond
     return Predicted(fitted, left_out, unseen, variance)
+
+
+def _chance_of_fewer(bank: Bank, positions: IntArray, attempts: float | None) -> FloatArray:
+    """How much more answers vary from run to run in so few attempts than in past models' many, (n_columns,).
+
+    ``s^2 (1 / k - 1 / n)``, s^2 the mean over past models of the variance of one attempt, ``y (1 - y) n / (n - 1)``.
+    """
+    n_trials = counted_trials(bank, bank.responses)
+    if attempts is None or n_trials is None:
+        return np.zeros(positions.size)
+    n, answers = n_trials[:, positions], bank.responses.of_items(positions)
+    is_known = ~np.isnan(answers) & (n >= 2.0)
+    single = np.where(is_known, answers * (1.0 - answers) * n / np.maximum(n - 1.0, 1.0), np.nan)
+    usual = mean_where_known(np.where(is_known, 1.0 / np.maximum(n, 1.0), np.nan))
+    more: FloatArray = np.nan_to_num(mean_where_known(single) * np.maximum(1.0 / attempts - usual, 0.0))
+    return more
 
 
 def _of_outcomes(chance: FloatArray) -> FloatArray:
@@ -153,13 +171,17 @@ def factors_of(asked: Asked) -> tuple[int, FloatArray]:
         return asked.kept.n_factors, asked.kept.apart
     positions, chances = asked.observations.selected, np.asarray(asked.chances)
     shares = asked.bank.targets.overall_weights[positions]
-    return factors_that_serve(asked.bank, positions, shares * (1.0 - chances) / chances)
+    attempts = asked.observations.fewer_attempts(asked.bank)
+    return factors_that_serve(asked.bank, positions, shares * (1.0 - chances) / chances, attempts=attempts)
 
 
-def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> tuple[int, FloatArray]:
+def factors_that_serve(
+    bank: Bank, positions: IntArray, correction: FloatArray, *, attempts: float | None = None
+) -> tuple[int, FloatArray]:
     """Say how many factors predict past models best from their answers to these items, each model left out in turn.
 
-    One where the bank has fewer than ten past models to leave out, or was published without them; none without an item
+    Of past models that attempted items more often than new ones do, so many `attempts` count, drawn by chance. One
+    where the bank has fewer than ten past models to leave out, or was published without them; none without an item
     model or with fewer than four.
     """
     index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
@@ -173,11 +195,15 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
         unseen[positions] = 0.0
         left = np.bincount(index, weights=unseen, minlength=n_scenarios)
         squares, errors = np.zeros(len(tried)), [[np.empty((0, n_scenarios))] for _ in tried]
+        scores = scores_of_past(bank, attempts)
         for held_out, model in _models_of_folds(bank):
-            answers = bank.responses.take(models=held_out).responses
+            if attempts is None:
+                answers = bank.responses.take(models=held_out).responses
+            else:
+                answers = past_runs(bank, attempts)[0][held_out]
             drawn = np.where(np.isnan(answers), model.mean, answers)[:, positions]
             seen = scenario_sums(drawn * targets.weights[positions], index[positions], n_scenarios)
-            truth = bank.known_scores.value[held_out, :-1]
+            truth = scores[held_out, :-1]
             for number, n_factors in enumerate(tried):
                 expected = _predicted(truncated(model, n_factors), positions, drawn)
                 squares[number] += np.nansum((answers - expected) ** 2 * (unseen * targets.scenario_weights[index]))
@@ -197,7 +223,8 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
         shapes = {name: array.shape for name, array in kept.items()}
         return shapes == {"number": (1,), "apart": (n_scenarios,)} and kept["number"][0] in FACTORS
 
-    kept = bank.cache.arrays(cache_name("factors-that-serve", positions, correction), judge, fits=fits)
+    about = (positions, correction) if attempts is None else (positions, correction, attempts)
+    kept = bank.cache.arrays(cache_name("factors-that-serve", *about), judge, fits=fits)
     return int(kept["number"][0]), kept["apart"]
 
 

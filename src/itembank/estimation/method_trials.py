@@ -18,7 +18,7 @@ from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, PointSpec, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial, learnt_by
-from itembank.estimation.observations import Observations
+from itembank.estimation.observations import Observations, scores_of_past
 from itembank.estimation.point_methods import Known, learnt_score
 from itembank.estimation.response_summary import score_basis
 from itembank.estimation.trials import Trial, kept_trial, plain, try_out
@@ -124,7 +124,7 @@ def try_methods(
 
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     about = (items.is_random, None if recipe is None else recipe.name, attempts, *arrays)
-    trial = try_out(bank, specs, ask, *about)
+    trial = replace(try_out(bank, specs, ask, *about), truth=scores_of_past(bank, attempts))
     headline, learner = bank.headline, learnt_by(bank.headline, specs)
     if headline is None or learner is None:
         return trial

@@ -12,7 +12,6 @@ from itembank.errors import DataError, did_you_mean, shown
 from itembank.estimation.predictions import scenario_sums
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.content_order import order_among
 from itembank.responses.how_read import PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
 
@@ -54,17 +53,16 @@ class Observations:
     ) -> "Observations":
         """Return the same items answered by a bank's past models, all or those at these rows.
 
-        With `attempts` of a count, so many of each model's attempts at an item, drawn by chance: estimates from fewer
-        attempts err by more.
+        With `attempts` of a count, in `past_runs` of so many: estimates from fewer attempts err by more.
         """
         rows = np.arange(bank.n_models) if rows is None else rows
-        n_trials = counted_trials(bank, bank.responses)
-        responses = np.ascontiguousarray(bank.responses.of_items(self.positions, models=rows))
+        if attempts is None:
+            n_trials = counted_trials(bank, bank.responses)
+            responses = np.ascontiguousarray(bank.responses.of_items(self.positions, models=rows))
+        else:
+            of_all, n_trials = past_runs(bank, attempts)
+            responses = of_all[np.ix_(rows, self.positions)]
         of_cells = None if n_trials is None else n_trials[np.ix_(rows, self.positions)]
-        if attempts is not None and of_cells is not None:
-            models, items = bank.content_order
-            cells = np.ix_(order_among(rows, models), order_among(self.positions, items))
-            responses[cells], of_cells[cells] = _drawn_attempts(responses[cells], of_cells[cells], attempts)
         nothing_missing = np.zeros(rows.size, dtype=np.int64)
         return replace(self, responses=responses, n_missing=nothing_missing, n_trials=of_cells)
 
@@ -92,6 +90,30 @@ class Observations:
             n_missing=self.n_missing[models],
             n_trials=None if self.n_trials is None else self.n_trials[np.ix_(models, columns)],
         )
+
+
+def past_runs(bank: Bank, attempts: float) -> tuple[FloatArray, FloatArray]:
+    """Draw so many attempts of each past model at each item: responses and trials, (n_models, n_items) each."""
+
+    def draw() -> tuple[FloatArray, FloatArray]:
+        responses, n_trials = bank.responses.responses.astype(np.float64), counted_trials(bank, bank.responses)
+        cells = np.ix_(*bank.content_order)
+        n_trials = np.ones(responses.shape) if n_trials is None else n_trials.copy()
+        responses[cells], n_trials[cells] = _drawn_attempts(responses[cells], n_trials[cells], attempts)
+        return responses, n_trials
+
+    found: tuple[FloatArray, FloatArray] = bank.cache.remember(("past runs", attempts), draw)
+    return found
+
+
+def scores_of_past(bank: Bank, attempts: float | None) -> FloatArray:
+    """Known scores of past models, (n_models, n_targets); with `attempts` those of their `past_runs` of so many."""
+    known = bank.known_scores.value
+    if attempts is None:
+        return known
+    moved = np.nan_to_num(past_runs(bank, attempts)[0] - bank.responses.responses) * bank.targets.weights
+    parts = scenario_sums(moved, bank.targets.scenario_index, bank.targets.n_scenarios)
+    return np.asarray(known + bank.targets.with_overall(parts))
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:

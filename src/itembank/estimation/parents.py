@@ -21,7 +21,7 @@ from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import Fold, run_trial
 from itembank.estimation.method_trials import items_of_fold
-from itembank.estimation.observations import Observations
+from itembank.estimation.observations import Observations, scores_of_past
 from itembank.estimation.point_methods import Known, point_scores, with_exact
 from itembank.estimation.regressions import reconciled
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -310,7 +310,7 @@ def _past_models(bank: Bank, judge: Bank, items: Observations, attempts: float |
     rows = np.flatnonzero(np.concatenate([part.observed.all(axis=1) for part in bank.responses.parts()]))
     answered = items.answered_by_calibration_models(bank, rows, attempts=attempts)
     judged = point_scores(Known.of(Asked(judge, answered)), PIRT())
-    return PastModels(rows, answered.responses, bank.known_scores.value[rows], judged)
+    return PastModels(rows, answered.responses, scores_of_past(bank, attempts)[rows], judged)
 
 
 def _past_kin(asked: Asked, progress: ProgressCallback) -> FloatArray:

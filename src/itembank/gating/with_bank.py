@@ -71,7 +71,8 @@ def bank_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
     items, answers = known.observations.positions, known.observations.responses
     w, chances = bank.targets.overall_weights, chances_of_first(bank, items.size)[items]
     chances = np.where(w[items] > 0.0, chances, 1.0)
-    n_factors, _ = factors_that_serve(bank, items, w[items] * (1.0 - chances) / chances)
+    attempts = known.observations.fewer_attempts(bank)
+    n_factors, _ = factors_that_serve(bank, items, w[items] * (1.0 - chances) / chances, attempts=attempts)
     predicted = predicted_answers(known, n_factors)
     left = baseline.observations.responses - predicted_answers(baseline, n_factors).fitted  # (1, n_items)
     counts = (1.0 - chances) * (w[items] / chances) ** 2
