@@ -216,7 +216,7 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
     if name not in columns:
         raise DataError(
             f"the models must have a column {name!r}, got {shown(columns, 10)}.{did_you_mean(name, columns)} Give a "
-            "table of models that has it."
+            f"table of models that has it: {remedy('read_responses(..., models=FILE)', 'itembank import --models FILE')}."
         )
     column = responses.models[name]
     return column.fill_nan(None) if column.dtype.is_float() else column
