@@ -55,10 +55,12 @@ def test_all_pairs_by_default_on_the_overall_score(run, bank_folder, results):
 
 def test_the_table_shows_the_interval_and_adjusted_p(run, bank_folder, results):
     outcome = run("compare", bank_folder, results)
-    clear = sum(row["p_holm"] < 0.05 for row in run.json("compare", bank_folder, results)["rows"])
+    rows = run.json("compare", bank_folder, results)["rows"]
+    clear = sum(row["p_holm"] < 0.05 for row in rows)
     assert outcome.out.startswith(f"{clear} of 3 differences of 3 models are clear; overall score, B - A, in points")
     assert "95 % interval" in outcome.out
     assert "p (Holm)" in outcome.out
+    assert all(f"{100 * row['joint_low']:+.1f} to {100 * row['joint_high']:+.1f}" in outcome.out for row in rows)
     assert "of this bank" not in outcome.err
     assert load_bank(bank_folder).bank_id not in outcome.out
 

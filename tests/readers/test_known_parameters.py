@@ -42,6 +42,13 @@ def curve(a, b, lower=0.0, upper=1.0):
             '{"item_id": "y", "loading_1": 1, "loading_2": 0, "intercept": -1}\n',
             expit(THETA @ [[1.5, 1], [2, 0]] + [0.0, -1.0]),
         ),
+        (
+            "beside.csv",  # a bank's own table: its difficulty is not another slope's
+            "item_id,loading_1,intercept,difficulty\nx,1.5,-0.75,0.5\ny,0.8,0.8,-1\n",
+            curve([1.5, 0.8], [0.5, -1.0]),
+        ),
+        ("a1.csv", "item_id,a1,b,guess\nx,1.5,0.5,0.2\ny,0.8,-1,0\n", curve([1.5, 0.8], [0.5, -1.0], [0.2, 0])),
+        ("csv2.csv", '"";"a";"b"\n"x";1,5;0,5\n"y";0,8;-1\n', curve([1.5, 0.8], [0.5, -1.0])),
         ("1pl.json", json.dumps({**PY_IRT, "disc": None, "irt_model": "1pl"}), curve(1.0, [0.5, -1.0])),
         ("2pl.json", json.dumps({**PY_IRT, "irt_model": "2pl"}), curve([1.5, 0.8], [0.5, -1.0])),
         (
@@ -66,7 +73,8 @@ def test_layouts_of_others_give_the_chances_their_programs_mean(tmp_path, name, 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("t.csv", "item_id,hardness\nx,1\n", r"got the columns 'item_id', 'hardness'. Columns of a table may be"),
+        ("t.csv", "item_id,hardness\nx,1\n", r"got the columns 'item_id', 'hardness'. Columns of a table of items"),
+        ("t.csv", "item_id,a1,a2,b\nx,1,1,1\n", "item parameters must be named"),
         ("t.csv", "item_id,a1,a3,d\nx,1,1,1\n", "item parameters must be named"),
         ("t.csv", "item_id,a,b\nx,1,\ny,1,inf\n", "b must be a finite number for every item, and is not for 'x', 'y'"),
         ("t.jsonl", '{"item_id": "x", "b": [1, 2]}\n', "b must be a finite number for every item"),

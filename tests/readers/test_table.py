@@ -493,6 +493,8 @@ def test_columns_on_another_scale_are_named(tmp_path):
     assert "--drop-column age --drop-column share" in says
     left = refused(tmp_path, f"model_id,x,y,age,share\n{marks}\n", drop_columns=("age", "share"))
     assert "If marks end at 5, add: --max-response 5" in left
+    hard_and_easy = "model_id,q1,q2,q3\na,0,3,3\nb,3,3,2\nc,0,2,3\nd,1,0,0\n"
+    assert "end elsewhere" not in refused(tmp_path, hard_and_easy)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from itembank.auditing.item_evidence import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
-from itembank.errors import DataError, did_you_mean, shown
+from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -214,9 +214,10 @@ def compared_models(
 def _column(responses: ResponseMatrix, name: str) -> pl.Series:
     columns = responses.models.columns
     if name not in columns:
+        give = remedy("read_responses(..., models=FILE)", "itembank import --models FILE")
         raise DataError(
             f"the models must have a column {name!r}, got {shown(columns, 10)}.{did_you_mean(name, columns)} Give a "
-            "table of models that has it."
+            f"table of models that has it: {give}."
         )
     column = responses.models[name]
     return column.fill_nan(None) if column.dtype.is_float() else column

@@ -272,7 +272,7 @@ def model_fits(
     table = pl.DataFrame(of_models, schema=schema, nan_to_null=True)
     word = pl.when(pl.col("p_value") < RARE).then(pl.lit("misfits")).when(pl.col("p_value").is_not_null())
     unusual = of_groups.filter(pl.col("p_value") < RARE).sort(pl.col("kind") == NAMED, maintain_order=True)
-    by_model = unusual.group_by("model_id").agg(groups="group")
+    by_model = unusual.group_by("model_id").agg(groups=pl.col("group").unique(maintain_order=True))
     table = table.with_columns(verdict=word.then(pl.lit("fits")).otherwise(pl.lit("unknown")))
     table = table.join(by_model, on="model_id", how="left", maintain_order="left")
     table = table.with_columns(pl.col("groups").fill_null(pl.lit([], dtype=pl.List(pl.String))))

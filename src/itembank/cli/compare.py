@@ -136,7 +136,7 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
     if out.is_table and is_ranking:
         rows = [_ranking_cells(row, comparison.spec.level) for row in rows]
     elif out.is_table:
-        rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
+        rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(comparison.main_rows())]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     title = "" if is_ranking else comparison.sentence
     if not title:

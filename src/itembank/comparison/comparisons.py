@@ -345,6 +345,10 @@ class Comparison(Tabular):
         }
         return pl.DataFrame(columns)
 
+    def main_rows(self) -> list[dict[str, Any]]:
+        """Return the records that people are shown: intervals are adjusted for the number of pairs, as `p_holm` is."""
+        return [row | {"low": row["joint_low"], "high": row["joint_high"]} for row in self.rows()]
+
     def ranking_rows(self) -> list[dict[str, Any]]:
         """One record for each target and model, best first, as the command line prints them."""
         facts = {"level": self.spec.level, "estimand": self.estimand, "note": "; ".join(self.notes)}

@@ -16,6 +16,7 @@ import polars as pl
 from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.columns import numbers
 from itembank.readers.json_files import first_record
 from itembank.readers.matrix import known_table
 from itembank.readers.pickled_arrays import Array, read_pickled
@@ -32,14 +33,15 @@ NAMES = {
     "difficulty": ("difficulty", "b", "diff"),
     "discrimination": ("discrimination", "a", "disc", "slope"),
     "intercept": ("intercept", "d"),
-    "lower": ("lower", "lower_asymptote", "c", "g", "guessing"),
+    "lower": ("lower", "lower_asymptote", "c", "g", "guessing", "guess"),
     "upper": ("upper", "upper_asymptote", "u", "feasibility"),
 }
 """What tables call each parameter; d beside a difficulty is the upper asymptote of a, b, c and d."""
 LOADING = re.compile(r"(?:loading_|a)([1-9][0-9]?)", re.IGNORECASE)
 ACCEPTED = (
-    "Columns of a table may be: difficulty (b) and discrimination (a, 1 where there is none); or loading_1, loading_2, "
-    "... and intercept (a1, a2, ... and d of R's mirt); and lower (c, g, guessing) and upper (u) asymptotes"
+    "Columns of a table of items that are right or wrong may be: difficulty (b) and discrimination (a, 1 where there "
+    "is none); or loading_1, loading_2, ... and intercept (a1, a2, ... and d of R's mirt); and lower (c, g, guessing) "
+    "and upper (u) asymptotes"
 )
 ROW_NAMES = ("", "Unnamed: 0", "rownames")
 """What a column of row names is called that R or pandas wrote."""
@@ -101,17 +103,17 @@ def _of_table(table: Table, benchmark: str) -> KnownItems:
     if not items.height:
         raise DataError(f"{table.source}: the table of items must have at least one row, got none.")
     columns = _parameter_columns(table.source, items.columns)
-    numbers = {role: _finite(table.source, items, name) for role, name in columns.items()}
-    lower, upper = numbers.pop("lower", np.zeros(items.height)), numbers.pop("upper", np.ones(items.height))
+    values = {role: _finite(table.source, items, name) for role, name in columns.items()}
+    lower, upper = values.pop("lower", np.zeros(items.height)), values.pop("upper", np.ones(items.height))
     wrong = items["item_id"].filter(pl.Series(~((lower >= 0.0) & (lower < upper) & (upper <= 1.0)))).to_list()
     if wrong:
         raise DataError(f"{table.source}: asymptotes must keep 0 <= lower < upper <= 1, and do not for {shown(wrong)}.")
-    if "difficulty" in numbers:
-        slope = numbers.get("discrimination", np.ones(items.height))
-        loadings, intercept = slope[:, None], np.negative(slope) * numbers["difficulty"]
+    if "difficulty" in values:
+        slope = values.get("discrimination", np.ones(items.height))
+        loadings, intercept = slope[:, None], np.negative(slope) * values["difficulty"]
     else:
-        intercept = numbers.pop("intercept")
-        loadings = np.column_stack([*numbers.values()])
+        intercept = values.pop("intercept")
+        loadings = np.column_stack([*values.values()])
     return KnownItems(items.drop(columns.values()), ItemParameters.create(loadings, intercept, lower, upper))
 
 
@@ -120,26 +122,29 @@ def _parameter_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
     by_name = {name.lower(): name for name in columns}
     # of several names of one role the first counts
     found = {role: by_name[one] for role, names in NAMES.items() for one in reversed(names) if one in by_name}
-    if "difficulty" in found:
-        upper = {"upper": by_name["d"]} if "d" in by_name else {}
-        return upper | {role: name for role, name in found.items() if role != "intercept"}
     asymptotes = {role: found[role] for role in ("lower", "upper") if role in found}
     loadings = {int(match[1]): name for name in columns if (match := LOADING.fullmatch(name))}
+    is_ours = "intercept" in found and bool(loadings)  # a difficulty beside them says the same again
     if not loadings and "discrimination" in found:
         loadings = {1: found["discrimination"]}
-    if not loadings or sorted(loadings) != [*range(1, len(loadings) + 1)] or "intercept" not in found:
+    is_numbered = sorted(loadings) == [*range(1, len(loadings) + 1)]
+    if "difficulty" in found and not is_ours and is_numbered and len(loadings) <= 1:
+        slope = {"discrimination": loadings[1]} if loadings else {}
+        upper = {"upper": by_name["d"]} if "d" in by_name else {}
+        return {"difficulty": found["difficulty"]} | slope | upper | asymptotes
+    if not loadings or not is_numbered or "intercept" not in found:
         raise DataError(f"{source}: item parameters must be named, got the columns {shown(columns, 12)}. {ACCEPTED}.")
     return {str(k): loadings[k] for k in sorted(loadings)} | {"intercept": found["intercept"]} | asymptotes
 
 
 def _finite(source: str, items: pl.DataFrame, name: str) -> FloatArray:
     """Return a column as finite numbers, (n_items,)."""
-    is_nested = items.schema[name].is_nested()
-    found = np.full(items.height, np.nan) if is_nested else items[name].cast(pl.Float64, strict=False).fill_null(np.nan)
-    wrong = items["item_id"].filter(~pl.Series(found).is_finite()).to_list()
-    if wrong:
-        raise DataError(f"{source}: {name} must be a finite number for every item, and is not for {shown(wrong)}.")
-    return np.asarray(found)
+    found = numbers(items.select(name))[0].ravel()
+    wrong = items.filter(~np.isfinite(found))
+    if wrong.height:
+        ids = shown(wrong["item_id"].to_list())
+        raise DataError(f"{source}: {name} must be a finite number for every item, and is not for {ids}.")
+    return found
 
 
 def _py_irt(path: Path, record: Mapping[str, Any]) -> Table:

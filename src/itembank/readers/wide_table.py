@@ -254,7 +254,8 @@ def _on_other_scales(values: FloatArray, names: Sequence[str] | pl.Series) -> di
         return {}
     tops = np.max(np.where(np.isnan(values), -np.inf, values), axis=0)
     scales = np.where(is_far, np.where(tops > 1.0, np.searchsorted([1.0, 10.0, 100.0], tops), 4), 0)
-    unlike = np.flatnonzero(scales != np.bincount(scales).argmax())
+    is_unlike = scales != np.bincount(scales).argmax()
+    unlike = np.flatnonzero(is_unlike & ~np.isin(tops, tops[~is_unlike]))  # easy and hard items of one scale end alike
     if len(values) < FEW_ROWS and 2 * unlike.size >= len(names):  # then a mark may be 1 by chance
         return {}
     return {names[place]: float(tops[place]) for place in unlike.tolist()}
