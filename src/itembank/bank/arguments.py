@@ -210,7 +210,9 @@ def bank_and_results(sources: Sequence[Any]) -> tuple[Bank | None, list[Any]]:
 
 def _with_ids(value: Any) -> Any:
     """Make a table of a Series of pandas with an index of its own: item ids, in any order."""
-    if not hasattr(value, "reset_index") or value.ndim != 1 or type(value.index).__name__ == "RangeIndex":
+    if not hasattr(value, "reset_index") or value.ndim != 1:
+        return value
+    if repr(value.index) == f"RangeIndex(start=0, stop={len(value)}, step=1)":  # pandas 3 has ids as a named range, too
         return value
     return value.rename_axis([name or "item_id" for name in value.index.names]).reset_index(name="response")
 
