@@ -418,9 +418,9 @@ def to_polars(table: Any) -> pl.DataFrame:
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
             return pl.DataFrame(list(table), infer_schema_length=None)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise DataError(
-            f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"
-        ) from error
+        is_twice = isinstance(error, pl.exceptions.DuplicateError)
+        why = "" if is_twice else ", a column probably holds values of several types (numbers and text)"
+        raise DataError(f"{NAME} cannot be read{why}: {error}") from error
     raise ParameterError(
         f"table must be a pandas, polars or pyarrow table, or a list of dicts, got {type(table).__name__}."
     )
