@@ -1,7 +1,6 @@
 """Long tables: one row a response."""
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import is_pattern
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, unsaid, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
@@ -111,8 +110,7 @@ def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntA
         .with_row_index("\0")
         .unique(["response", column], keep="first", maintain_order=True)
     )
-    with warnings.catch_warnings():  # what words were read as is said of the column that is taken
-        warnings.simplefilter("ignore", DataWarning)
+    with unsaid(DataWarning):  # what words were read as is said of the column that is taken
         verdict = response_numbers(rows[[column]], replace(spec, true_value=None, max_response=1.0), table.source)
         found = response_numbers(rows[["response"]], spec, table.source)
     right, wrong, none = (verdict.values[:, 0] == 1.0, verdict.values[:, 0] == 0.0, np.isnan(verdict.values[:, 0]))
