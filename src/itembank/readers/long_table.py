@@ -28,7 +28,7 @@ from itembank.readers.jq_programs import jq_key
 from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import UNCHANGING, OtherColumns, ResponseRows, how_to_prefix, rename_model
-from itembank.readers.settling import row_problems, settle_rows
+from itembank.readers.settling import Alone, row_problems, settle_rows
 from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import is_called
 from itembank.responses.how_read import CONTENT
@@ -211,8 +211,13 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         others=other_columns(table.frame, spec),
     )
     column = spec.column("scenario")
-    alone = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
-    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True, alone=alone))
+    alone: Alone | None = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
+    metric = optional_names(table, spec.column("metric"))
+    if metric is None or metric.n_unique() < 2:
+        metric = None
+    else:  # each is on a scale of its own
+        metric, alone = metric.cast(pl.String).fill_null(""), lambda name: {"metric": name}
+    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True, scenario=metric, alone=alone))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return rows
