@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, says_instead, shown, warn
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
@@ -40,7 +40,10 @@ from itembank.tabular import of_pandas
 
 Paths = str | Path | Sequence[str | Path]
 
+IN_SPEC = ("columns", "repeats", "max_response", "errors", "where", "missing_values", "true_value")
 
+
+@says_instead(**{name: f"spec=ReadingSpec({name}=...)" for name in IN_SPEC})
 def read_responses(
     results: Any,
     *,
