@@ -244,7 +244,16 @@ def training_compute(
         is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series()
         is_final = is_largest.to_numpy() | np.isnan(params)
     compute = TrainingCompute(tuple(names), flops, params, tokens, recipe, is_final)
-    return compute if used.size == flops.size else _taken(compute, used)
+    if used.size == flops.size:
+        return compute
+    left_out = [name for row, name in enumerate(names) if row not in set(used.tolist())]
+    if used.size == 0:
+        raise DataError(f"training compute must be known of at least one model, got none: {shown(left_out)}.")
+    warn(
+        f"{len(left_out)} of {len(names)} models of unknown or no training compute are left out: {shown(left_out)}.",
+        DataWarning,
+    )
+    return compute.take(used)
 
 
 def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFrame:
@@ -312,18 +321,6 @@ def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) ->
             f"{_with_values(names, table[FINAL_COLUMN], bad)}."
         )
     return np.array([truth.get(word, 0.0) == 1.0 for word in words], dtype=bool)
-
-
-def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:
-    left_out = sorted(set(range(compute.n_models)) - set(used.tolist()))
-    names = [compute.model_ids[row] for row in left_out]
-    if used.size == 0:
-        raise DataError(f"training compute must be known of at least one model, got none: {shown(names)}.")
-    warn(
-        f"{len(names)} of {compute.n_models} models of unknown or no training compute are left out: {shown(names)}.",
-        DataWarning,
-    )
-    return compute.take(used)
 
 
 def _with_values(names: list[str], column: pl.Series, rows: IntArray) -> str:

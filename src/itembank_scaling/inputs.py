@@ -70,7 +70,12 @@ def read_choice_scores(
         problems = [*found.problems, *unread]
         if not spec.skip_unusable:
             refuse(problems)
-        usable, without = _with_options(samples)
+        usable, without = [], []
+        for one in samples:
+            if one.options is not None and not one.options.problem:
+                usable.append((one, one.options))
+            elif one.options is not None:
+                without.append(f"{one.file.model_id!r} on {one.file.task!r} {one.options.problem}.")
         without = [*problems, *without]
         if not usable:
             raise DataError("no task has answer options with log-likelihoods: " + " ".join(shortened(without)))
@@ -90,17 +95,6 @@ def read_choice_scores(
         return table.unique(key, keep="last", maintain_order=True)
 
 
-def _with_options(samples: Sequence[Samples]) -> tuple[list[tuple[Samples, Options]], list[str]]:
-    """Split into runs with usable options, and what is wrong with the others."""
-    usable, without = [], []
-    for one in samples:
-        if one.options is not None and not one.options.problem:
-            usable.append((one, one.options))
-        elif one.options is not None:
-            without.append(f"{one.file.model_id!r} on {one.file.task!r} {one.options.problem}.")
-    return usable, without
-
-
 def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame:
     task = samples.file.task
     filter_name, problem = choose_filter(task, [samples], spec, [])
@@ -108,6 +102,7 @@ def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame
         raise DataError(problem)
     rows = (samples.frame["filter"] == filter_name).arg_true().to_numpy()
     documents = samples.frame["document"].gather(rows).cast(pl.String)
+    n_options = np.count_nonzero(~np.isnan(options.n_characters), axis=-1)
     right = np.argmax(np.where(options.is_right, options.log_likelihood / options.n_characters, -np.inf), axis=-1)
 
     def of_right(values: FloatArray) -> FloatArray:
@@ -119,22 +114,18 @@ def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame
             "model_id": pl.repeat(samples.file.model_id, rows.size, eager=True),
             "item_id": task + "/" + documents,
             "scenario": pl.repeat(task, rows.size, eager=True),
-            "n_options": np.count_nonzero(~np.isnan(options.n_characters), axis=-1)[rows].astype(np.int64),
+            "n_options": n_options[rows].astype(np.int64),
             "log_likelihood": of_right(options.log_likelihood),
             "n_characters": of_right(options.n_characters).astype(np.int64),
             "n_bytes": of_right(options.n_bytes).astype(np.int64),
-            **{name: _score(name, options)[rows] for name in SCORES},
+            # a score that would compare an option with none is unknown
+            **{
+                name: np.where((n_options >= 2) | (name not in COMPARING), score(options), np.nan)[rows]
+                for name, score in SCORES.items()
+            },
         },
         nan_to_null=True,
     )
-
-
-def _score(name: str, options: Options) -> FloatArray:
-    """One score of all samples; NaN where it would compare an option with none."""
-    values = SCORES[name](options)
-    if name not in COMPARING:
-        return values
-    return np.where(np.count_nonzero(~np.isnan(options.n_characters), axis=-1) >= 2, values, np.nan)
 
 
 LOSS_COLUMNS = ("loss", "bits_per_byte")
@@ -169,7 +160,14 @@ def read_losses(
     if absent:
         raise DataError(f"a table of losses must have the columns {shown(absent)}; it has {shown(table.columns, 12)}.")
     check_names("a table of losses", [column])
-    table = table.select(pl.col("model_id", "item_id").cast(pl.String), _numbers(table[column]))
+    numbers = table[column].cast(pl.Float64, strict=False)
+    bad = numbers.is_null() & table[column].is_not_null()
+    if bad.any():
+        raise DataError(
+            f"{column} must be a number in every row of a table of losses, got "
+            f"{shown(table[column].filter(bad).to_list())}."
+        )
+    table = table.select(pl.col("model_id", "item_id").cast(pl.String), numbers)
     repeated = table.filter(table.select("model_id", "item_id").is_duplicated())
     if repeated.height:
         names = [f"{model} on {item}" for model, item, _ in repeated.unique("item_id", maintain_order=True).iter_rows()]
@@ -186,18 +184,6 @@ def read_losses(
     losses = np.full(responses.responses.shape, np.nan)
     losses[found["model"].to_numpy(), found["item"].to_numpy()] = found[column].to_numpy()
     return losses
-
-
-def _numbers(column: pl.Series) -> pl.Series:
-    """Return a column as numbers; `DataError` when it holds something else."""
-    values = column.cast(pl.Float64, strict=False)
-    bad = values.is_null() & column.is_not_null()
-    if bad.any():
-        raise DataError(
-            f"{column.name} must be a number in every row of a table of losses, got "
-            f"{shown(column.filter(bad).to_list())}."
-        )
-    return values
 
 
 def builtin_bits_per_byte() -> FloatArray:

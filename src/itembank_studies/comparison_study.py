@@ -160,16 +160,15 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
     check_no_leak(bank, new)
     views = tuple(with_target(bank, name) for name in spec.targets)
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
-    truth = np.column_stack([truth, *(_true_headline(view, new, truth[:, :-1]) for view in views)])
+    headlines = [
+        new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
+        if view.headline is None or view.targets.last != WIN_RATE
+        else view.headline.win_rates(truth[:, :-1])
+        for view in views
+    ]
+    truth = np.column_stack([truth, *headlines])
     costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
     return PreparedFold(bank, views, new, truth, costs, seconds)
-
-
-def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray) -> FloatArray:
-    """Headline scores of the new models, (n_models,)."""
-    if view.targets.last == WIN_RATE and view.headline is not None:
-        return view.headline.win_rates(scenario_scores)
-    return new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
 
 
 def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:

@@ -137,11 +137,6 @@ class StudyManifest:
         )
 
 
-def is_study_folder(path: Path) -> bool:
-    """Whether a study, of whichever kind, was begun there."""
-    return (path / FILE_NAME).is_file()
-
-
 def read_manifest(folder: Path) -> StudyManifest:
     """Read the manifest of a study's folder."""
     path = folder / FILE_NAME
@@ -179,22 +174,20 @@ def begin(folder: Path, manifest: StudyManifest, *, resume: bool) -> None:
     if not resume:
         raise DataError(f"{folder} is a study already. Resume it, or give another folder.")
     if (begun.fingerprint, begun.versions) != (manifest.fingerprint, manifest.versions):
-        raise DataError(f"{folder} is another study: {_difference(begun, manifest)} Give another folder.")
-
-
-def _difference(begun: StudyManifest, manifest: StudyManifest) -> str:
-    if begun.fingerprint == manifest.fingerprint:
-        changed = [
-            f"{name} {begun.versions.get(name)} -> {now}"
-            for name, now in manifest.versions.items()
-            if begun.versions.get(name) != now
-        ]
-        return f"it was begun with other versions, which may give other numbers: {shown(changed)}."
-    old, new = begun.study, manifest.study
-    changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
-    if changed:
-        return f"{shown(changed)} of the study file changed since it was begun."
-    return "the responses, costs, dates or groups changed since it was begun."
+        old, new = begun.study, manifest.study
+        apart = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+        what = "the responses, costs, dates or groups changed since it was begun."
+        if begun.fingerprint == manifest.fingerprint:
+            known = begun.versions
+            others = [
+                f"{name} {known.get(name)} -> {now}"
+                for name, now in manifest.versions.items()
+                if known.get(name) != now
+            ]
+            what = f"it was begun with other versions, which may give other numbers: {shown(others)}."
+        elif apart:
+            what = f"{shown(apart)} of the study file changed since it was begun."
+        raise DataError(f"{folder} is another study: {what} Give another folder.")
 
 
 PARTS = "parts"
@@ -218,15 +211,6 @@ class StudyKind:
     def is_whole_part(self, part: Path) -> bool:
         """Whether every table of a unit is there and what was written."""
         return all(is_whole(self._table(part, name)) for name in self.unit_tables)
-
-    def write_part(self, tables: Mapping[str, pl.DataFrame], part: Path) -> None:
-        """Write the tables of a unit, all or none."""
-        if len(self.unit_tables) == 1:
-            write_table(tables[self.unit_tables[0]], part)
-            return
-        with replacing_folder(part) as temporary:
-            for name in self.unit_tables:
-                write_sealed(tables[name], temporary / f"{name}.parquet", f"{name}.parquet")
 
     def scan(self, folder: Path, name: str) -> pl.LazyFrame:
         """Return one table of all units, in their order, not yet read but known to be whole."""
@@ -306,7 +290,10 @@ def run_in_folder(
     progress(f"{n_done} of {n_parts} {study.kind.units}", n_done / n_parts)
     for count, _ in enumerate(in_parallel(run_and_write, work, n_jobs=n_jobs), start=1):
         seconds = (time.monotonic() - started) / count * (len(work) - count)
-        text = f"{n_done + count} of {n_parts} {study.kind.units}, {_duration(seconds)} left"
+        time_left = f"{seconds:.0f} s" if seconds < 90.0 else f"{seconds / 60.0:.0f} min"
+        if seconds >= 5400.0:
+            time_left = f"{seconds / 3600.0:.1f} h"
+        text = f"{n_done + count} of {n_parts} {study.kind.units}, about {time_left} left"
         progress(text, (n_done + count) / n_parts)
     progress("putting results together", 1.0)
     for name, table in study.summarise(folder).items():
@@ -315,8 +302,15 @@ def run_in_folder(
 
 def run_and_write(kind: StudyKind, run: Callable[[Unit], Tables], unit: Unit, part: Path) -> None:
     """Run a unit and write its tables, all or none; not what is there from before another worker died."""
-    if not kind.is_whole_part(part):
-        kind.write_part(run(unit), part)
+    if kind.is_whole_part(part):
+        return
+    tables = run(unit)
+    if len(kind.unit_tables) == 1:
+        write_table(tables[kind.unit_tables[0]], part)
+        return
+    with replacing_folder(part) as temporary:
+        for name in kind.unit_tables:
+            write_sealed(tables[name], temporary / f"{name}.parquet", f"{name}.parquet")
 
 
 @contextmanager
@@ -326,10 +320,3 @@ def errors_at(place: str) -> Iterator[None]:
         yield
     except ItembankError as error:
         raise type(error)(f"{place}: {error}") from error
-
-
-def _duration(seconds: float) -> str:
-    """Say a time in the unit a person would."""
-    if seconds < 90.0:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60.0:.0f} min" if seconds < 5400.0 else f"about {seconds / 3600.0:.1f} h"

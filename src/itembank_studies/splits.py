@@ -161,12 +161,17 @@ def _random_splits(split: KFold | RandomShare | ByGroup, models: pl.DataFrame, r
                     f"split {split.name!r} needs at least {needed} groups, got {names.size} in column "
                     f"{split.column!r}: {shown(names.tolist())}."
                 )
+            sizes, order = np.bincount(group), rng.permutation(int(names.size))
             if split.k is None:
-                order = rng.permutation(int(names.size))
-                held = np.cumsum(np.bincount(group)[order])[:-1]
+                held = np.cumsum(sizes[order])[:-1]
                 n_taken = 1 + int(np.argmin(np.abs(held - split.test_share * group.size)))
                 return [Split.of(np.isin(group, order[:n_taken]))]
-            return splits_of(_parts_of_groups(np.bincount(group), split.k, rng)[group])
+            # the largest groups first, ties by chance, each into the part that holds the fewest models
+            part, n_held = np.empty(sizes.size, dtype=np.int64), np.zeros(split.k)
+            for one in order[np.argsort(-sizes[order], kind="stable")]:
+                part[one] = np.lexsort((rng.random(split.k), n_held))[0]
+                n_held[part[one]] += sizes[one]
+            return splits_of(part[group])
 
 
 def _n_tested(n_models: int, share: float) -> int:
@@ -185,17 +190,6 @@ def _training_sizes(split: TrainingShare, n_models: int, repeat: int, rng: np.ra
         )
     for size in dict.fromkeys(sizes):
         yield from _numbered(f"{split.name} {size}", (repeat,), [first_tested(order, n_test, size)])
-
-
-def _parts_of_groups(sizes: IntArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Put each group, largest first and ties by chance, into the part that holds the fewest models."""
-    order = rng.permutation(sizes.size)
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    part, held = np.empty(sizes.size, dtype=np.int64), np.zeros(k)
-    for group in order:
-        part[group] = np.lexsort((rng.random(k), held))[0]
-        held[part[group]] += sizes[group]
-    return part
 
 
 def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:

@@ -3,17 +3,15 @@
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.files.documents import read_toml
-from itembank.numerics.arrays import IntArray
 from itembank.readers.builtin import load_builtin
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
@@ -33,7 +31,24 @@ def load_data(spec: DataSpec) -> ResponseMatrix:
         if one is not None:
             is_about_models = name.endswith("models")
             table = responses.models if is_about_models else responses.items
-            rows = _rows_left(table, one, name)
+            column = column_of(table, one["column"], name)
+            values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
+            there = column.to_list()
+            matches = np.array([value in values for value in there], dtype=bool)
+            rows = np.flatnonzero(matches if name.startswith("keep") else ~matches)
+            if rows.size == 0:
+                raise DataError(
+                    f"{name} leaves nothing: {one['column']!r} with value {one['value']!r}; the values are "
+                    f"{shown(column.unique(maintain_order=True).to_list())}."
+                )
+            absent = [value for value in values if value not in there]
+            if absent:
+                known = shown(column.unique(maintain_order=True).to_list())
+                warn(
+                    f"{name} names values that column {one['column']!r} (of type {column.dtype}) does not have: "
+                    f"{shown(absent)}; it has {known}. Check the spelling and the type.",
+                    DataWarning,
+                )
             responses = responses.take(models=rows) if is_about_models else responses.take(items=rows)
     return responses
 
@@ -68,28 +83,6 @@ def _path(text: str, folder: Path) -> Path:
             f"the data of a study must be there, but {text} is not. Paths start at the study file's folder."
         )
     return path
-
-
-def _rows_left(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
-    column = column_of(table, one["column"], name)
-    values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
-    there = column.to_list()
-    matches = np.array([value in values for value in there], dtype=bool)
-    rows = np.flatnonzero(matches if name.startswith("keep") else ~matches)
-    if rows.size == 0:
-        raise DataError(
-            f"{name} leaves nothing: {one['column']!r} with value {one['value']!r}; the values are "
-            f"{shown(column.unique(maintain_order=True).to_list())}."
-        )
-    absent = [value for value in values if value not in there]
-    if absent:
-        known = shown(column.unique(maintain_order=True).to_list())
-        warn(
-            f"{name} names values that column {one['column']!r} (of type {column.dtype}) does not have: "
-            f"{shown(absent)}; it has {known}. Check the spelling and the type.",
-            DataWarning,
-        )
-    return rows
 
 
 Spec = TypeVar("Spec")
@@ -180,8 +173,15 @@ def prediction_of(content: dict[str, Any], folder: Path) -> PredictionSpec:
     content["data"] = _data_spec(content, folder)
     models = _as_table(content.get("item_models", {}), "[item_models]")
     content["item_models"] = {name: _calibration_choice(table) for name, table in models.items()}
-    tables = _list_of_tables(content, "assessors")
-    content["assessors"] = tuple(assessor for table in tables for assessor in _assessors(table))
+    assessors = []
+    for one in _list_of_tables(content, "assessors"):
+        table = _as_table(one, "[[assessors]]")
+        lists = [name for name in LISTED if isinstance(table.get(name), list)]
+        for values in itertools.product(*(table[name] for name in lists)):  # one for each combination of choices
+            choices = _checked_table({**table, **dict(zip(lists, values, strict=True))}, Assessor, "[[assessors]]")
+            _as_table(choices.get("options", {}), "options of an assessor")
+            assessors.append(Assessor(**choices))
+    content["assessors"] = tuple(assessors)
     if "split" in content:
         content["split"] = _split(content["split"])
     return PredictionSpec(**_checked_table(content, PredictionSpec, "a prediction study"))
@@ -212,16 +212,6 @@ def _split(content: Any) -> SplitSpec:
         names = shown(list(SPLITS.kinds), len(SPLITS.kinds))
         raise ParameterError(f"kind of a split must be one of {names}, got {kind!r}.")
     return SPLITS.kinds[kind](**_checked_table(table, SPLITS.kinds[kind], f"split {kind!r}"))
-
-
-def _assessors(content: Any) -> Iterator[Assessor]:
-    """Yield the assessors of a table: one for each combination where choices are lists."""
-    table = _as_table(content, "[[assessors]]")
-    lists = [name for name in LISTED if isinstance(table.get(name), list)]
-    for values in itertools.product(*(table[name] for name in lists)):
-        choices = _checked_table({**table, **dict(zip(lists, values, strict=True))}, Assessor, "[[assessors]]")
-        _as_table(choices.get("options", {}), "options of an assessor")
-        yield Assessor(**choices)
 
 
 def _as_table(content: Any, where: str) -> Mapping[str, Any]:

@@ -368,6 +368,13 @@ CASES = (
         words="--max-response 5",
     ),
     Case("1 and 2, as R numbers the levels of a factor", LONG + "a,x,1\na,y,2\n", "--true-value 2", {"a": [0, 1]}),
+    Case(
+        "options of questions",
+        "model,question_id,option,is_correct,chosen\n"
+        "a,1,A,True,True\na,1,B,False,False\na,1,C,False,False\na,2,A,True,False\na,2,B,False,True\na,2,C,False,False\n",
+        "--where chosen=True",
+        {"a": [1, 0]},
+    ),
     Case("1 and -1", LONG + "a,x,1\na,y,-1\n", "--true-value 1", {"a": [1, 0]}),
     Case(
         "a third word",

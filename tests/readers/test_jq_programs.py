@@ -6,7 +6,7 @@ import pytest
 
 from itembank.errors import DataWarning
 from itembank.readers import jq_programs
-from itembank.readers.jq_programs import row_program
+from itembank.readers.jq_programs import program_for
 from tests.readers.test_table import read, refused
 
 
@@ -52,7 +52,7 @@ BY_ID = "to_entries[] | .key as $item | .value"
     [
         (
             {"model": "a", "scores": {"1": 1, "2": 0}},
-            ".model as $model | .scores | to_entries[] | {model_id: $model, item_id: .key, response: .value}",
+            f".model as $model | .scores | {BY_ID} | {{model_id: $model, item_id: $item, response: .}}",
         ),
         (
             [{"model": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"],
@@ -118,8 +118,7 @@ BY_ID = "to_entries[] | .key as $item | .value"
         ),
         (
             {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
-            ".model as $model | .runs[] | .model.name as $model | .rows[] | "
-            ". + {model_id: $model, item_id: .id, response: .correct}",
+            ".runs[] | .model.name as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
         ),
         (
             {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
@@ -132,13 +131,37 @@ BY_ID = "to_entries[] | .key as $item | .value"
             '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
         ),
         (
+            [
+                {"model": "a", "task": one, "rows": [{"id": 1, "correct": one == "law"}, {"id": 2, "correct": True}]}
+                for one in ("law", "art")
+            ],
+            ".[] | .model as $model | .task as $task | .rows[] | "
+            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {one: [{"id": f"{one} {k}", "correct": k == 1} for k in (1, 2)] for one in ("law", "art")},
+            "to_entries[] | .key as $task | .value | .[] | "
+            '. + {model_id: $stem, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
+        ),
+        (
+            {"data": {"run": {"rows": ROWS}}},
+            ".data.run.rows[] | . + {model_id: $stem, item_id: .id, response: .correct}",
+        ),
+        (
+            [
+                {"id": k, "options": [{"is_correct": right, "chosen": right == (k == 1)} for right in (True, False)]}
+                for k in (1, 2)
+            ],
+            ".[] | .id as $item | .options[] | select(.chosen) | "
+            ". + {model_id: $stem, item_id: $item, response: .is_correct}",
+        ),
+        (
             {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
-            "to_entries[] | .key as $run | .value | .model as $model | .rows[] | "
-            ". + {model_id: $model, item_id: .id, response: .correct}",
+            ".[] | .model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
         ),
         (
             {"results": {"1": True, "2": False}},
-            ".results | to_entries[] | {model_id: $stem, item_id: .key, response: .value}",
+            f".results | {BY_ID} | {{model_id: $stem, item_id: $item, response: .}}",
         ),
     ],
 )
@@ -149,15 +172,14 @@ def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, pr
 
 
 def test_words_for_right_and_wrong_go_before_an_answer_that_is_called_a_response():
-    assert row_program([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}]).endswith(
-        "response: .graded.correct}"
-    )
+    program, _ = program_for([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}])
+    assert program.endswith("response: .graded.correct}")
 
 
 def test_a_table_split_into_columns_and_data_is_read_by_a_program(tmp_path):
     table = json.dumps({"columns": ["model", "question_id", "score"], "data": [["a", "1", 1], ["a", "2", 0]]})
     row = ". + {model_id: .model, item_id: .question_id, response: .score}"
-    program = f".columns as $columns | .data[] | [$columns, .] | transpose | map({{(.[0]): .[1]}}) | add | {row}"
+    program = f"{jq_programs.BY_COLUMNS[3:]}[] | {row}"
     assert f"--jq '{program}'" in refused(tmp_path, table, "r.json")
     pytest.importorskip("jq", reason="needs the extra jq")
     assert read(tmp_path, table, "r.json", jq=program).responses.tolist() == [[1, 0]]
@@ -195,5 +217,5 @@ def test_the_program_for_a_million_rows_is_that_for_few(monkeypatch):
     looked: list[object] = []
     places = jq_programs._places
     monkeypatch.setattr(jq_programs, "_places", lambda one, *more: looked.append(one) or places(one, *more))
-    assert row_program(few * 500_000) == row_program(few)
+    assert program_for([few * 500_000]) == program_for([few])
     assert len(looked) < 30_000

@@ -189,7 +189,7 @@ def test_rows_of_answer_options_are_no_attempts(tmp_path):
     schema = ["model_id", "item_id", "option", "response", "chosen"]
     pl.DataFrame(rows, schema=schema, orient="row").write_csv(tmp_path / "r.csv")
     words = "If a row is one option, only those chosen count: add where={'chosen': 'true'}"
-    with pytest.warns(DataWarning, match=words), pytest.raises(ValueError, match="keep the one that was chosen"):
+    with pytest.warns(DataWarning, match=words), pytest.raises(ValueError, match="take those that were chosen"):
         read_responses(tmp_path / "r.csv", spec=ReadingSpec(repeats="mean"))
     matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(where={"chosen": "true"}))
     assert matrix.responses.tolist() == [[1.0, 1.0, 0.0, 0.0]]

@@ -115,7 +115,12 @@ def _sized(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
 
 def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:
     """Make responses of a mapping, an array of one model's or a table; None of anything else."""
-    responses = _with_ids(responses)
+    series: Any = responses
+    is_series = hasattr(series, "reset_index") and series.ndim == 1
+    # only a plain range is no ids: pandas 3 has ids that are a range as one, with a name, or backwards
+    if is_series and repr(series.index) != f"RangeIndex(start=0, stop={len(series)}, step=1)":
+        names = [name or "item_id" for name in series.index.names]  # a Series of pandas, whose index has the item ids
+        responses = series.rename_axis(names).reset_index(name="response")
     is_list = isinstance(responses, list | tuple) and any(
         not isinstance(one, str | Path | Mapping) for one in responses
     )
@@ -206,15 +211,6 @@ def bank_and_results(sources: Sequence[Any]) -> tuple[Bank | None, list[Any]]:
         how = remedy("compare('old.csv', 'new.csv')", "itembank compare old.csv new.csv")
         raise ParameterError(f"results to compare must be given{'' if bank is None else ' after the bank'}: {how}.")
     return bank, results
-
-
-def _with_ids(value: Any) -> Any:
-    """Make a table of a Series of pandas with an index of its own: item ids, in any order."""
-    if not hasattr(value, "reset_index") or value.ndim != 1:
-        return value
-    if repr(value.index) == f"RangeIndex(start=0, stop={len(value)}, step=1)":  # pandas 3 has ids as a named range, too
-        return value
-    return value.rename_axis([name or "item_id" for name in value.index.names]).reset_index(name="response")
 
 
 def _kind(value: object) -> str:

@@ -89,9 +89,11 @@ class BankCache:
         """
 
         def find_or_make() -> Arrays:
-            found = self._in_files(name, fits)
-            if found is not None:
-                return found
+            in_bank = None if self.folder is None else self.folder / FOLDER
+            for folder in (in_bank, self.user_folder):
+                found = None if folder is None else _read(folder / self._file_name(name), self.bank_id)
+                if found is not None and fits(found):
+                    return found
             made = make()
             if self.user_folder is not None:
                 with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
@@ -128,14 +130,6 @@ class BankCache:
                     _write(folder / FOLDER / self._file_name(name), value, bank_id)
                 case ("part", str()):
                     value.write_to(folder, bank_id)
-
-    def _in_files(self, name: str, fits: Callable[[Arrays], bool]) -> Arrays | None:
-        in_bank = None if self.folder is None else self.folder / FOLDER
-        for folder in (in_bank, self.user_folder):
-            found = None if folder is None else _read(folder / self._file_name(name), self.bank_id)
-            if found is not None and fits(found):
-                return found
-        return None
 
     def _file_name(self, name: str) -> str:
         return f"{self.prefix}{name}.safetensors"

@@ -19,7 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_history import check_history, history_arrays, history_record, read_history
 from itembank.bank.bank_places import is_bank_name, ready_folder
 from itembank.bank.bank_records import FILES, RECORD, SCHEMA_VERSION, pull, read_record, record_digest
 from itembank.bank.bank_views import view_of, whole_bank
@@ -63,7 +63,13 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     whole = replace(whole_bank(bank), history=bank.history, whole=bank.whole)  # with the items that are kept aside
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")
-        _model_table(whole).write_parquet(folder / "models.parquet")
+        abilities = whole.calibration.abilities
+        scores = whole.targets.with_overall(whole.scenario_scores)
+        own = {
+            **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
+            **{f"score:{name}": scores[:, j] for j, name in enumerate(whole.targets.names)},
+        }
+        _with_own(whole.responses.models, own).write_parquet(folder / "models.parquet")
         pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
         arrays = {
             **({} if whole.published is None else whole.published.arrays()),
@@ -205,28 +211,18 @@ def parameter_columns(bank: Bank) -> dict[str, FloatArray]:
 
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
-    error = bank.calibration.log_precision_error
+    error, history = bank.calibration.log_precision_error, bank.history
     own = {
         **parameter_columns(bank),
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
-        **({} if bank.history is None else history_columns(bank.history)),
+        **({} if history is None else {name: getattr(history, name).astype(np.int64) for name in ("status", "since")}),
         **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
     }
     if bank.published is not None:
         single = {name: np.asarray(value) for name, value in own.items() if name != "score_weight"}
         own |= {name: value.astype(np.float32) for name, value in single.items() if value.dtype == np.float64}
     return _with_own(bank.responses.items, own)
-
-
-def _model_table(bank: Bank) -> pl.DataFrame:
-    abilities = bank.calibration.abilities
-    scores = bank.targets.with_overall(bank.scenario_scores)
-    own = {
-        **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
-        **{f"score:{name}": scores[:, j] for j, name in enumerate(bank.targets.names)},
-    }
-    return _with_own(bank.responses.models, own)
 
 
 def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:

@@ -290,11 +290,6 @@ def history_record(history: BankHistory) -> dict[str, Any]:
     }
 
 
-def history_columns(history: BankHistory) -> dict[str, IntArray]:
-    """Return the columns that `items.parquet` gets, by name without 'bank.'."""
-    return {"status": history.status.astype(np.int64), "since": history.since.astype(np.int64)}
-
-
 def history_arrays(history: BankHistory) -> dict[str, FloatArray]:
     """Return the arrays of its targets, by their names in a bank's files."""
     return {

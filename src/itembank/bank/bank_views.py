@@ -153,20 +153,15 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
             "Choose again from this bank, or estimate with the bank it was made for.",
             DataWarning,
         )
-    n_new = _n_since(bank, selection.target_digest)
+    history = bank.history
+    before = [] if history is None else [one.items for one in history.targets if one.digest == selection.target_digest]
+    n_new = np.setdiff1d(history.targets[history.current].items, before[0]).size if history and before else 0
     if n_new:
         warn(
             f"{n_new} of {bank.n_items} items came after this selection was made, which could choose none of them. "
             f"Choose again from this bank, or estimate the score that it was made for{_in_words(selection.target)}.",
             DataWarning,
         )
-
-
-def _n_since(bank: Bank, target_digest: str) -> int:
-    """Return how many items count that did not in an earlier target; 0 if the bank does not know it."""
-    history = bank.history
-    before = [] if history is None else [one.items for one in history.targets if one.digest == target_digest]
-    return np.setdiff1d(history.targets[history.current].items, before[0]).size if history and before else 0
 
 
 def repeatable(bank: Bank, selection: Selection) -> Selection:

@@ -546,11 +546,11 @@ class Bank(Compact, metaclass=_Loaded):
     @property
     def siblings(self) -> IntArray:
         """Group of each past model, (n_models,): models of one group answer alike (`sibling_groups`)."""
-
-        def find() -> dict[str, FloatArray]:
-            return {"group": sibling_groups(self.responses).astype(np.float64)}
-
-        kept = self.cache.arrays("siblings", find, fits=lambda found: found["group"].shape == (self.n_models,))
+        kept = self.cache.arrays(
+            "siblings",
+            lambda: {"group": sibling_groups(self.responses).astype(np.float64)},
+            fits=lambda found: found["group"].shape == (self.n_models,),
+        )
         return kept["group"].astype(np.int64)
 
     @property

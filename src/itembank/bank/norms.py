@@ -114,22 +114,22 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 
-    def fits(kept: dict[str, FloatArray]) -> bool:
-        return set(kept) == {"scales"} and kept["scales"].shape == (2,)
-
-    return Discrepancy(*bank.cache.arrays("discrepancy", measure, fits=fits)["scales"].tolist())
+    kept = bank.cache.arrays(
+        "discrepancy", measure, fits=lambda kept: set(kept) == {"scales"} and kept["scales"].shape == (2,)
+    )
+    return Discrepancy(*kept["scales"].tolist())
 
 
 def columns_of(responses: ResponseMatrix) -> Columns:
     """Read very many responses some items at a time, and others at once."""
     if not responses.is_large:
         return Columns.of(responses.responses)
-    width = max(1, blocks.CELLS_AT_ONCE // max(1, responses.n_models))
-
-    def read(place: slice) -> FloatArray:
-        return responses.of_items(np.arange(place.start, place.stop))
-
-    return Columns(responses.n_models, responses.n_items, read, width)
+    return Columns(
+        responses.n_models,
+        responses.n_items,
+        lambda place: responses.of_items(np.arange(place.start, place.stop)),
+        max(1, blocks.CELLS_AT_ONCE // max(1, responses.n_models)),
+    )
 
 
 def subscenarios(bank: Bank) -> IntArray | None:

@@ -196,7 +196,16 @@ def put_back(
     coefficients[~is_degenerate] = np.column_stack([fit.loadings, fit.intercept])
     covariance[~is_degenerate] = fit.item_covariance
     if is_majority:
-        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(prepared)
+        responses = prepared.values[:, is_degenerate]
+        n_answers = np.sum(~np.isnan(responses), axis=0)
+        if prepared.n_trials is not None:
+            n_answers = prepared.n_trials[:, is_degenerate].sum(axis=0)
+        sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
+        # p = (n + 1/2) / (n + 1) has the logit log(2 n + 1) and 1 - p = 1 / (2 n + 2); n + 1 answers inform the
+        # intercept by (n + 1) p (1 - p).
+        coefficients[is_degenerate, -1] = sign * np.log(2.0 * n_answers + 1.0)
+        q = 1.0 / (2.0 * n_answers + 2.0)
+        covariance[is_degenerate, -1, -1] = 1.0 / ((n_answers + 1.0) * q * (1.0 - q))
     else:
         fitted = coefficients[~is_degenerate]
         spread = np.eye(n_dims + 1)
@@ -214,21 +223,6 @@ def put_back(
         coefficients[:, :-1], coefficients[:, -1], lower_asymptote, family=prepared.family, precision=fit.precision
     )
     return parameters, covariance
-
-
-def _majority(prepared: PreparedResponses) -> tuple[FloatArray, FloatArray]:
-    """Find intercepts, and their variances, of degenerate items that predict the common answer for every model."""
-    is_degenerate = prepared.is_left_out
-    responses = prepared.values[:, is_degenerate]
-    n_answers = np.sum(~np.isnan(responses), axis=0)
-    if prepared.n_trials is not None:
-        n_answers = prepared.n_trials[:, is_degenerate].sum(axis=0)
-    sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
-    # p = (n + 1/2) / (n + 1) has the logit log(2 n + 1) and 1 - p = 1 / (2 n + 2); n + 1 answers inform the intercept
-    # by (n + 1) p (1 - p).
-    intercept = np.log(2.0 * n_answers + 1.0)
-    probability = 1.0 / (2.0 * n_answers + 2.0)
-    return sign * intercept, 1.0 / ((n_answers + 1.0) * probability * (1.0 - probability))
 
 
 def _by_prior(

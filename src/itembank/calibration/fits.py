@@ -71,15 +71,12 @@ class FitData:
 
     def take_items(self, items: IntArray) -> "FitData":
         """Return the data on some items."""
-
-        def numbered(index: IntArray | None) -> IntArray | None:
-            return None if index is None else np.unique(index[items], return_inverse=True)[1].astype(np.int64)
-
+        index = self.task_index
         return FitData(
             self.responses[:, items] if self.columns is None else self.responses,
             None if self.observed is None else self.observed[:, items],
             self.lower_asymptote[items],
-            numbered(self.task_index),
+            None if index is None else np.unique(index[items], return_inverse=True)[1].astype(np.int64),
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],

@@ -273,10 +273,14 @@ def add_models(
       itembank bank add-models bank new-models.parquet --selection selection.json -o bank-2
       itembank bank add-models bank session.jsonl -o bank-2
     """
+    from itembank.bank.marks import FIXED, RANDOM
 
     def added(old: "ib.Bank", _progress: "ProgressCallback") -> "ib.Bank":
         given = _read(old, responses, allow_mixed_prompts)
-        return ib.banks.add_models(old, given, how=_way(how, selection))
+        if selection is not None and how is not None:
+            raise click.UsageError("--selection says how the items were chosen. Leave --how out.")
+        way = how if selection is None else RANDOM if ib.Selection.load(selection).is_random else FIXED
+        return ib.banks.add_models(old, given, how=way)
 
     _change("add-models", bank, new, added)
 
@@ -403,17 +407,6 @@ def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> 
             f"answers: {visible(shown(aside))}."
         )
     return found
-
-
-def _way(how: str | None, selection: Path | None) -> str | None:
-    """Return how items were chosen, as it was given or as the selection that was run says."""
-    from itembank.bank.marks import FIXED, RANDOM
-
-    if selection is None:
-        return how
-    if how is not None:
-        raise click.UsageError("--selection says how the items were chosen. Leave --how out.")
-    return RANDOM if ib.Selection.load(selection).is_random else FIXED
 
 
 def item_ids(bank: "ib.Bank", given: Sequence[str]) -> tuple[str, ...]:

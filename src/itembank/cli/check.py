@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from itembank.auditing.bank_check import BankCheck
     from itembank.auditing.check import Checks
-    from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
     from itembank.auditing.item_drift import ItemDrift
     from itembank.auditing.person_fit import FitCheck
@@ -198,7 +197,15 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> No
         least=("text", "item-rest", "mean"),
     )
     if audit.differential is not None:
-        _print_groups(audit.differential)
+        by_group = audit.differential.scores.to_dicts()
+        TABLE.rows(
+            [{**row, "items that differ": f"{row['n_flagged']}/{row['n_items']}"} for row in by_group],
+            "check-items",
+            title=f"Scores by {audit.differential.column}, in points at equal ability",
+            columns=("group", "scenario", "score_effect", "items that differ", "flagged_effect"),
+        )
+        for one in audit.differential.notes:
+            note(f"Note: {visible(one)}")
     for caution in audit.cautions:
         note(f"Note: {visible(caution)}")
 
@@ -212,16 +219,6 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
         "item-rest": f"{row['item_rest']:.2f}",
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
     }
-
-
-def _print_groups(differential: "DifferentialItems") -> None:
-    scores = differential.scores.to_dicts()
-    rows = [{**row, "items that differ": f"{row['n_flagged']}/{row['n_items']}"} for row in scores]
-    title = f"Scores by {differential.column}, in points at equal ability"
-    columns = ("group", "scenario", "score_effect", "items that differ", "flagged_effect")
-    TABLE.rows(rows, "check-items", title=title, columns=columns)
-    for one in differential.notes:
-        note(f"Note: {visible(one)}")
 
 
 def _check_models(
@@ -287,21 +284,17 @@ def print_checks(checks: "Checks", out: Printer) -> None:
     elif out.is_csv:
         out.rows(checks.rows(), "check")
     else:
-        _print_sections(checks)
+        from itembank.auditing.person_fit import ONE_RUN, SHIFT
 
-
-def _print_sections(checks: "Checks") -> None:
-    from itembank.auditing.person_fit import ONE_RUN, SHIFT
-
-    changes = [f"Changed: {sentence}" for sentence in checks.changes]
-    parts: list[tuple[Callable[[Any], None], Any]] = [(_say, changes or None), (_print_fit, checks.fit)]
-    parts += [(_print_drift, checks.drift), (_print_accuracy, checks.accuracy)]
-    for number, (show, found) in enumerate((show, found) for show, found in parts if found is not None):
-        if number:
-            click.echo()
-        show(found)
-    for hint in checks.hints:
-        (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
+        changes = [f"Changed: {sentence}" for sentence in checks.changes]
+        parts: list[tuple[Callable[[Any], None], Any]] = [(_say, changes or None), (_print_fit, checks.fit)]
+        parts += [(_print_drift, checks.drift), (_print_accuracy, checks.accuracy)]
+        for number, (show, found) in enumerate((show, found) for show, found in parts if found is not None):
+            if number:
+                click.echo()
+            show(found)
+        for hint in checks.hints:
+            (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
 
 def _say(sentences: Sequence[str]) -> None:

@@ -81,16 +81,13 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which was probably meant."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"No such command {args[0]!r}.{self._instead(ctx, args[0])}")
+            name, names = args[0], self.list_commands(ctx)
+            known = {*names, *(flag for one in self.get_params(ctx) for flag in one.opts)}
+            meant = next((one for one in MEANT_COMMANDS.get(name, ()) if one.split()[0] in known), "")
+            few = f" It is one of {', '.join(names)}." if len(names) <= MOST_NAMED else ""
+            instead = f" Write {ctx.command_path} {meant}." if meant else did_you_mean(name, names) or few
+            ctx.fail(f"No such command {name!r}.{instead}")
         return super().resolve_command(ctx, args)
-
-    def _instead(self, ctx: click.Context, name: str) -> str:
-        """Say what was probably meant by an unknown command, or which there are where these are few."""
-        names = self.list_commands(ctx)
-        known = {*names, *(flag for one in self.get_params(ctx) for flag in one.opts)}
-        meant = next((one for one in MEANT_COMMANDS.get(name, ()) if one.split()[0] in known), "")
-        few = f" It is one of {', '.join(names)}." if len(names) <= MOST_NAMED else ""
-        return f" Write {ctx.command_path} {meant}." if meant else did_you_mean(name, names) or few
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings."""

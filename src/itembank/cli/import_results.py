@@ -168,7 +168,14 @@ def import_command(
         refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
         read: Read = partial(_answers_of_session, paths[0])
     else:
-        read = _reader(paths, _spec(form, reading, spec_file), (models, items))
+        found = file_choices(spec_file, ReadingSpec) | typed(reading)
+        if reading["columns"]:
+            found["columns"] = column_mapping(reading["columns"])
+        if reading["where"]:
+            found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
+        if form is not None:
+            found["format"] = form
+        read = _reader(paths, ReadingSpec(**found), (models, items))
     _write(partial(read, models=models, items=items), output, out)
 
 
@@ -176,17 +183,6 @@ def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known:
     if any(known.values()):
         raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
     return ib.session_responses(ib.read_session(journal, progress=progress))
-
-
-def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> ReadingSpec:
-    found = file_choices(spec_file, ReadingSpec) | typed(reading)
-    if reading["columns"]:
-        found["columns"] = column_mapping(reading["columns"])
-    if reading["where"]:
-        found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
-    if form is not None:
-        found["format"] = form
-    return ReadingSpec(**found)
 
 
 def _reader(given: tuple[Path, ...], spec: ReadingSpec, known: Iterable[Path | None]) -> "Read":
@@ -287,21 +283,18 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
     )
     for text in means_in_words(about, scenario_rows(responses)):
         note(text)
-    note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
-
-
-def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) -> str:
+    step = f"itembank calibrate {shell_word(output)} -o bank"
     if is_apart:
-        return (
+        step = (
             "import each of these sets into its own file (--task, or exclude_files in the file of --spec), or add "
             "results of models that answered items of several; a bank needs models that share items."
         )
-    if responses.n_models < FEWEST_MODELS:
-        return (
+    elif responses.n_models < FEWEST_MODELS:
+        step = (
             f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items: "
             f"itembank estimate BANK {shell_word(output)}"
         )
-    return f"itembank calibrate {shell_word(output)} -o bank"
+    note(f"Next: {step}")
 
 
 @verb("download")

@@ -17,7 +17,6 @@ from itembank.tabular import picked
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
-    from itembank.living.bank_diff import BankDiff
 
 OUTLOOK = (
     "What the item model expects of better models: their score, and the share of it on items that tell them apart "
@@ -63,12 +62,21 @@ def info_command(
         rows = found.rows()
         if out.is_table:
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-        title = _differences_in_words(bank, other, found)
+        score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
+        scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
+        title = f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
         out.record(found.to_dict(), "differences", rows, "info-differences", title=title, heading="Differences")
     elif bank.is_file():
         _show_responses(bank, out)
     elif log:
-        _show_history(ib.load_bank(bank), out)
+        loaded = ib.load_bank(bank)
+        changes = () if loaded.history is None else loaded.history.changes
+        rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
+        if not rows:
+            note(f"Bank {loaded.bank_id} has no history: it is as it was calibrated.")
+        name = visible(loaded.name) or "The bank"
+        title = f"{name} is at version {loaded.version} after {plural(len(changes), 'change')}"
+        out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
     else:
         _show_bank(bank, out)
 
@@ -105,22 +113,6 @@ def _show_bank(bank: Path, out: Printer) -> None:
         for text in found.notes:
             note(text)
         note(f"To see more as a page: itembank report {shell_word(bank)} -o bank.html")
-
-
-def _differences_in_words(bank: Path, other: Path, found: "BankDiff") -> str:
-    score = f"the same score as {bank}" if found.is_same_score else f"another score than {bank}"
-    scale = "with other item parameters" if found.ids["items with other parameters"] else "on another scale"
-    return f"{other} gives {score}, {'on the same scale' if found.is_same_scale else scale}"
-
-
-def _show_history(bank: "ib.Bank", out: Printer) -> None:
-    changes = () if bank.history is None else bank.history.changes
-    rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
-    if not rows:
-        note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
-    name = visible(bank.name) or "The bank"
-    title = f"{name} is at version {bank.version} after {plural(len(changes), 'change')}"
-    out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:

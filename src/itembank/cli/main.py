@@ -69,15 +69,6 @@ def sections() -> Mapping[str, Commands]:
     return {heading: commands for heading, commands in brought.items() if commands}
 
 
-def _command(name: str) -> tuple[str, str] | None:
-    """Return a command's module and help; other packages are asked for what is not here."""
-    for known in (SECTIONS, sections):
-        for commands in (known() if callable(known) else known).values():
-            if commands.get(name, ELSEWHERE) != ELSEWHERE:
-                return commands[name]
-    return None
-
-
 class LazyGroup(Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
@@ -92,13 +83,14 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the module of one command."""
-        known = _command(cmd_name)
-        if known is None:
-            return None
-        module = importlib.import_module(known[0])
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
-        name_variables(command, f"ITEMBANK_{cmd_name}")
-        return command
+        for known in (SECTIONS, sections):  # other packages are asked for what is not here
+            for commands in (known() if callable(known) else known).values():
+                if commands.get(cmd_name, ELSEWHERE) != ELSEWHERE:
+                    module = importlib.import_module(commands[cmd_name][0])
+                    command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+                    name_variables(command, f"ITEMBANK_{cmd_name}")
+                    return command
+        return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the tables, importing none, or an option's."""

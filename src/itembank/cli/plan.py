@@ -66,8 +66,14 @@ def plan_command(
     )
     if trials:
         asked: dict[str, Any] = {"budget": budget, "cost_unit": cost, "target": target, "level": level, "power": power}
+        judges: list[ib.ResponseMatrix] = []
         with warnings_as_notes():
-            split = ib.plan_trials(loaded, judged=_by_judge(judged), **asked)
+            if judged is not None:
+                from itembank.readers.judges import read_by_judge
+
+                with importing_first([judged]):
+                    judges = read_by_judge(judged)
+            split = ib.plan_trials(loaded, judged=judges, **asked)
         out.record(
             split.to_dict(),
             "splits",
@@ -102,15 +108,6 @@ def plan_command(
         note(made.trials_in_words)
     if made.target in loaded.targets.scenarios:
         note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
-
-
-def _by_judge(judged: Path | None) -> "list[ib.ResponseMatrix]":
-    from itembank.readers.judges import read_by_judge
-
-    if judged is None:
-        return []
-    with importing_first([judged]):
-        return read_by_judge(judged)
 
 
 def _answer(made: "ib.Plan", whose: str) -> str:

@@ -60,7 +60,15 @@ def quickstart_command(
     """
     import polars as pl
 
-    _check_folder(output)
+    from itembank.bank.bank_files import check_bank_destination
+
+    there = [name for name in FILES if (output / name).exists()]
+    if there and len(there) < len(FILES):
+        raise ParameterError(
+            f"{output} must be a new folder or that of an earlier quickstart, but it holds {shown(there)} of something "
+            "else. Choose another folder (-o)."
+        )
+    check_bank_destination(output / FILES[0], overwrite=True)
     with working("quickstart") as advance:
         past, new = split_runs(ib.load_builtin("bytelms"))
         with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
@@ -134,19 +142,6 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
         "rank correlation": f"{row['spearman']:.3f}",
         f"inside {100 * row['level']:g} % interval": f"{100 * row['coverage']:.0f} %",
     }
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise `ParameterError` when something else than an earlier quickstart would be overwritten."""
-    from itembank.bank.bank_files import check_bank_destination
-
-    there = [name for name in FILES if (folder / name).exists()]
-    if there and len(there) < len(FILES):
-        raise ParameterError(
-            f"{folder} must be a new folder or that of an earlier quickstart, but it holds {shown(there)} of something "
-            "else. Choose another folder (-o)."
-        )
-    check_bank_destination(folder / FILES[0], overwrite=True)
 
 
 def _write(

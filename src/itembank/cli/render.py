@@ -222,24 +222,20 @@ class _Bar:
 
     def __call__(self, message: str, share: float) -> None:
         if self._bar is None:
-            self._bar = self._start()
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._label, total=1.0)
+            self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=share, description=f"{self._label}: {visible(message)}")
 
     def close(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
-
-    def _start(self) -> "Progress":
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        text = TextColumn("{task.description}", markup=False)
-        columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        bar.add_task(self._label, total=1.0)
-        bar.start()
-        return bar
 
 
 class _PlainProgress:
@@ -290,11 +286,6 @@ def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
     return text.getvalue()
 
 
-def _width() -> int:
-    """Characters of a line: as many as the terminal has, 160 in a pipe or a file."""
-    return max(shutil.get_terminal_size((160, 24)).columns, 40)
-
-
 def _print_table(
     rows: Sequence[Row],
     title: str,
@@ -309,7 +300,7 @@ def _print_table(
     Where the title does not say that scores are in points, each of a single record says so itself, or the title is made
     to.
     """
-    width = _width()
+    width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # 160 in a pipe or a file
     unsaid = has_points(columns, schema) and "points" not in title
     if unsaid and len(rows) > 1:
         title = f"{title}; scores in points" if title else "Scores in points"

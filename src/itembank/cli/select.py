@@ -126,7 +126,9 @@ def select_command(
             own["excluded"] = () if exclude is None else listed_ids(exclude)
             own["included"] = () if must_include is None else ids_of_file(must_include)
             chosen = ib.select(loaded, int(n_items or 0), **own, rng=seed, progress=report)
-    note(visible(_in_a_sentence(chosen, loaded.n_total)))
+    how, _, what = (chosen.explanation or f"{chosen.method}. ").partition(". ")
+    words = f"Chose {chosen.n_items} of {loaded.n_total} items"
+    note(visible(f"{words} ({how}). {what}".strip() if how == chosen.method else f"{words}: {chosen.explanation}"))
     text = None
     if ids is not None:
         from itembank.harnesses.id_forms import id_text
@@ -143,13 +145,6 @@ def select_command(
     elif output is None or out.is_csv:
         title = f"{chosen.n_items} of {loaded.n_total} items"
         out.rows(chosen.to_dict()["items"], "selection", title=title, is_read_back=True)
-
-
-def _in_a_sentence(selection: "ib.Selection", n_total: int) -> str:
-    """Say how many items were chosen, how, and what they are good for."""
-    how, _, what = (selection.explanation or f"{selection.method}. ").partition(". ")
-    words = f"Chose {selection.n_items} of {n_total} items"
-    return f"{words} ({how}). {what}".strip() if how == selection.method else f"{words}: {selection.explanation}"
 
 
 def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":

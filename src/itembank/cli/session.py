@@ -1,7 +1,6 @@
 """`itembank session`: adaptive testing from a shell, one question at a time, kept in a journal."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +26,6 @@ from itembank.cli.session_options import (
     loaded_bank,
     next_items,
     note_predicted,
-    note_published,
     print_session,
     print_told,
     session_facts,
@@ -42,7 +40,7 @@ from itembank.selection.criteria import CRITERIA, uses_chance
 from itembank.tables import plural
 
 if TYPE_CHECKING:
-    from itembank.sessions.events import Answer
+    pass
 
 
 @click.group("session", cls=Group)
@@ -98,7 +96,11 @@ def start(
         loaded = ib.load_bank(bank)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
             note(f"{visible(what_is_asked(session, loaded.n_models))}. It is in {output}.")
-            note_published(loaded, spec)
+            if loaded.own_selections and spec.constraints.excluded is None:
+                note(
+                    "Only items that the bank was published with are asked. For all others too, give "
+                    "constraints.excluded, which may be empty, in the file of --session."
+                )
             note_predicted(loaded, session)
     note(f"Next: itembank session run {shell_word(output)} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {shell_word(output)}")
@@ -180,15 +182,29 @@ def tell(
 
     An id that begins with a dash comes last, after two dashes (--).
     """
-    from itembank.sessions.answers import parse_answers, tell_all
+    from itembank.sessions.answers import answer, parse_answers, tell_all
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
     given |= {"failed": failed, "again": again}
     if item == "-":
         refuse_unused((given, False, "an ITEM; with - the answers come from standard input"))
-        answers = parse_answers(_standard_input(), "standard input")
+        try:
+            lines = sys.stdin.buffer.read().decode("utf-8-sig")  # whatever the locale
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told."
+            ) from error
+        answers = parse_answers(lines, "standard input")
     else:
-        answers = (_answer(item, given),)
+        if item is None:
+            raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
+        if (given["n_correct"] is None) != (given["n_trials"] is None):
+            raise click.UsageError("--correct C and --trials N belong together.")
+        if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
+            raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
+        if not given["failed"] and given["again"]:
+            raise click.UsageError("--again belongs to --failed.")
+        answers = (answer(item, **{**given, "costs": amounts("--cost", given["costs"])}),)
     with (
         working("session tell") as report,
         ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report) as session,
@@ -197,7 +213,7 @@ def tell(
         if output_format == "table":
             print_told(session, len(answers))
     if output_format == "json":
-        print_object({"told": [answer.item_id for answer in answers], **session_facts(session)}, "session-tell")
+        print_object({"told": [one.item_id for one in answers], **session_facts(session)}, "session-tell")
 
 
 @verb("extend", session_command)
@@ -233,28 +249,6 @@ def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -
       itembank report run.jsonl -o session.html
     """
     print_session(journal, loaded_bank(bank), out)
-
-
-def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
-    from itembank.sessions.answers import answer
-
-    if item is None:
-        raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
-    if (given["n_correct"] is None) != (given["n_trials"] is None):
-        raise click.UsageError("--correct C and --trials N belong together.")
-    if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
-        raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
-    if not given["failed"] and given["again"]:
-        raise click.UsageError("--again belongs to --failed.")
-    return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
-
-
-def _standard_input() -> str:
-    """Read all of standard input as UTF-8, whatever the locale."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
 
 
 session_command.add_command(run)

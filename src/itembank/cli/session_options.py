@@ -97,7 +97,17 @@ def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
             "cost": replace(as_cost_unit(found.get("cost", ib.CostUnit())), name=given["cost"]),
         }
     if "predict" in given:
-        found |= _predicting(given["predict"], found.get("constraints", ib.Constraints()), has_target="target" in given)
+        if "target" in given:
+            raise click.UsageError("--predict names the wanted score itself: leave --target out.")
+        constraints = found.get("constraints", ib.Constraints())
+        at_most = {} if constraints.at_most is None else constraints.at_most
+        if not isinstance(at_most, Mapping):
+            raise click.UsageError(
+                f"--predict asks nothing of one scenario, and constraints.at_most = {at_most} is of every one: name "
+                "scenarios there, as in at_most = {other = 5}."
+            )
+        at_most = {**at_most, given["predict"]: 0}
+        found |= {"target": given["predict"], "constraints": replace(constraints, at_most=at_most)}
     budget, limits = found.get("budget", Budget()), budget_of(choices)
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
@@ -108,19 +118,6 @@ def session_spec(choices: Mapping[str, Any], **more: Any) -> "ib.SessionSpec":
     is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
     refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
     return spec
-
-
-def _predicting(scenario: str, constraints: "ib.Constraints", *, has_target: bool) -> dict[str, Any]:
-    """Return the fields of a spec whose target is a scenario of which nothing is asked."""
-    if has_target:
-        raise click.UsageError("--predict names the wanted score itself: leave --target out.")
-    at_most = {} if constraints.at_most is None else constraints.at_most
-    if not isinstance(at_most, Mapping):
-        raise click.UsageError(
-            f"--predict asks nothing of one scenario, and constraints.at_most = {at_most} is of every one: name "
-            "scenarios there, as in at_most = {other = 5}."
-        )
-    return {"target": scenario, "constraints": replace(constraints, at_most={**at_most, scenario: 0})}
 
 
 def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
@@ -136,15 +133,6 @@ def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
     n_items = pool.spec.budget.n_items or int(pool.past.n_answered[-1])
     found, _ = pool.past.around(n_items, np.arange(len(targets.names)))[-1]
     note(said_of(bank, found, [str(name)])[1])
-
-
-def note_published(bank: "ib.Bank", spec: "ib.SessionSpec") -> None:
-    """Say that a session keeps to the items that a bank was published with."""
-    if bank.own_selections and spec.constraints.excluded is None:
-        note(
-            "Only items that the bank was published with are asked. For all others too, give "
-            "constraints.excluded, which may be empty, in the file of --session."
-        )
 
 
 def budget_of(choices: Mapping[str, Any]) -> Budget:
@@ -176,7 +164,10 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
     for text in given:
         name, equals, amount = text.rpartition("=")
         name = name if equals else unnamed or ""
-        number = _number(amount)
+        try:
+            number = float(amount)
+        except ValueError:
+            number = None
         if not name or number is None:
             form = "UNIT=AMOUNT, such as cost_usd=2" if unnamed is None else "a number, or SCORE=NUMBER"
             raise click.BadParameter(f"must be {form}, got {text!r}.", param_hint=option)
@@ -184,13 +175,6 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
             raise click.BadParameter(f"must be given once for {name!r}, got {text!r} too.", param_hint=option)
         result[name] = number
     return result
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def loaded_bank(bank: Path | None) -> "ib.Bank | None":

@@ -206,19 +206,14 @@ def _parsed(line: bytes) -> Mapping[str, Any]:
     unknown = [name for name in request if name not in ("request", "id", *REQUESTS[kind])]
     if unknown:
         raise DataError(f"a request to {kind} may have {shown(['id', *REQUESTS[kind]])}, got {shown(unknown)} too.")
-    _check_depth(request)
-    return dict(request)
-
-
-def _check_depth(request: Mapping[str, Any]) -> None:
-    """Refuse what is nested so deeply that a reply could not hold it, before anything is done."""
+    # what is nested too deeply for a reply to hold it is refused before anything is done
     level: list[Any] = [request]
     for _ in range(MOST_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
         level = [value for values in inner for value in values]
-        if not level:
-            return
-    raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
+    if level:
+        raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
+    return dict(request)
 
 
 def _found(session: "ib.AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:

@@ -70,9 +70,15 @@ def parse_json(text: str) -> Any:
     """Read JSON; `ValueError` says what is wrong: half a character, a key twice in one object, too deep nesting."""
     try:
         value = json.loads(text, object_pairs_hook=_unrepeated)
-        _check_characters(value, text)
+        if (
+            "\\ud" in text or "\\uD" in text
+        ):  # an escape may be half a character (a lone surrogate): no file can hold it
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise ValueError(f"it holds half a character, {half} (a text cut in the middle?)") from None
     return value
 
 
@@ -83,17 +89,6 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         repeated = [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]
         raise ValueError(f"an object must have each key once, got {shown(repeated)} more than once")
     return value
-
-
-def _check_characters(value: Any, text: str) -> None:
-    """Raise `ValueError` when JSON escapes half a character (a lone surrogate), which no file can hold."""
-    if "\\ud" not in text and "\\uD" not in text:  # only an escape can be one
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):04x}"
-        raise ValueError(f"it holds half a character, {half} (a text cut in the middle?)") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -273,7 +268,11 @@ def fields_of(content: Mapping[str, Any], kind: Any, named: Named, where: str = 
 def _value(value: Any, hint: Any, where: str, methods: tuple[MethodTable[Any], str] | None) -> Any:
     """Return a value as a field of this type takes it."""
     if methods is not None and isinstance(value, dict):
-        return _method(value, *methods, where)
+        (table, key), name = methods, value.get(methods[1])
+        if not isinstance(name, str) or name not in table.kinds:
+            raise ParameterError(f"{where}.{key}: {table.refusal(name)}")
+        kind, content = table.kinds[name], {one: choice for one, choice in value.items() if one != key}
+        return kind(**fields_of(content, kind, {}, where))
     members = members_of(hint)
     member = next((one for one in members if _fits(value, one)), None)
     inner = get_args(member)
@@ -300,24 +299,15 @@ def _fits(value: Any, member: Any) -> bool:
     return type(value) is member or (member is float and type(value) is int)
 
 
-def _method(content: Mapping[str, Any], table: MethodTable[Any], key: str, where: str) -> Any:
-    name = content.get(key)
-    if not isinstance(name, str) or name not in table.kinds:
-        raise ParameterError(f"{where}.{key}: {table.refusal(name)}")
-    kind = table.kinds[name]
-    return kind(**fields_of({one: value for one, value in content.items() if one != key}, kind, {}, where))
-
-
 def _words(members: Sequence[Any]) -> str:
-    words = [word for member in members if member is not NoneType for word in _words_of(member)]
+    words = []
+    for member in members:
+        origin, inner = get_origin(member), get_args(member)
+        if origin is Literal:
+            words += [repr(one) for one in inner]
+        elif origin is tuple:
+            words.append(f"a list, each of it {_words(members_of(inner[0]))}")
+        elif member is not NoneType:
+            words.append(_WORDS.get(member, "a table"))
     *most, last = dict.fromkeys(words)
     return f"{', '.join(most)} or {last}" if most else last
-
-
-def _words_of(member: Any) -> list[str]:
-    origin, inner = get_origin(member), get_args(member)
-    if origin is Literal:
-        return [repr(one) for one in inner]
-    if origin is tuple:
-        return [f"a list, each of it {_words(members_of(inner[0]))}"]
-    return [_WORDS.get(member, "a table")]

@@ -9,7 +9,7 @@ import numpy as np
 # ruff: noqa: ARG002 (a family takes no notice of what it does not need)
 from itembank.irt import logistic
 from itembank.irt.families import ResponseModel
-from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of
+from itembank.irt.logistic import LikelihoodTerms, asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
@@ -24,23 +24,21 @@ def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
     with np.errstate(over="ignore"):  # expit loads scipy.special, which takes a third of showing a bank
         sigmoid: FloatArray = 1.0 / (1.0 + np.exp(-logit(parameters, theta)))
-    if _asymptotes(parameters) is None:
+    if asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote) is None:
         return sigmoid
     return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * sigmoid
 
 
 def information_weights(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Weights w, (n_models, n_items): the Fisher information matrix of an item is ``w_i a_i a_i'``."""
-    return logistic.information_weights(logit(parameters, theta), _asymptotes(parameters))
+    return logistic.information_weights(
+        logit(parameters, theta), asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
+    )
 
 
 def weighted_information(loadings: FloatArray, weights: FloatArray) -> FloatArray:
     """``sum_i w_i a_i a_i'`` for weights (n_models, n_items): (n_models, n_dims, n_dims), as one product."""
     return unpack(weights @ packed_products(loadings), loadings.shape[1])
-
-
-def _asymptotes(parameters: ItemParameters) -> Asymptotes | None:
-    return asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
 
 
 class BernoulliModel(ResponseModel):

@@ -149,7 +149,14 @@ def information_slopes(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`information_weights` with their first and second derivatives in the logit."""
     mean = bounded_mean(x, asymptotes)
-    spread, spread_slope, spread_second = _spreads(mean, precision)
+    a, b = precision * mean.p, precision * mean.q
+    shape_slope, shape_second = precision * mean.first, precision * mean.second
+    # V = psi1(a) + psi1(b), the variance of L, with its first two derivatives in x: a' = phi p' and b' = -phi p', so
+    # that each further derivative of psi changes the sign of the b term.
+    psi2_difference = scipy.special.polygamma(2, a) - scipy.special.polygamma(2, b)
+    psi3_sum = scipy.special.polygamma(3, a) + scipy.special.polygamma(3, b)
+    spread, spread_slope = trigamma(a) + trigamma(b), shape_slope * psi2_difference
+    spread_second = shape_second * psi2_difference + shape_slope**2 * psi3_sum
     squared = precision**2
     slope = squared * mean.first * (2.0 * mean.second * spread + mean.first * spread_slope)
     second_derivative = squared * (
@@ -206,20 +213,6 @@ def _information(mean: Mean, precision: FloatArray) -> FloatArray:
     remainders = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
     slope = precision * mean.first
     return slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
-
-
-def _spreads(mean: Mean, precision: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``V = psi1(a) + psi1(b)``, the variance of L, with its first two derivatives in x."""
-    a, b = precision * mean.p, precision * mean.q
-    shape_slope, shape_second = precision * mean.first, precision * mean.second
-    # a' = phi p' and b' = -phi p', so that each further derivative of psi changes the sign of the b term.
-    psi2_difference = scipy.special.polygamma(2, a) - scipy.special.polygamma(2, b)
-    psi3_sum = scipy.special.polygamma(3, a) + scipy.special.polygamma(3, b)
-    return (
-        trigamma(a) + trigamma(b),
-        shape_slope * psi2_difference,
-        shape_second * psi2_difference + shape_slope**2 * psi3_sum,
-    )
 
 
 class BetaModel(ResponseModel):

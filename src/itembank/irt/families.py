@@ -42,11 +42,6 @@ class ResponseModel(ABC):
         return response_model(parameters.family, asymptotes, parameters.precision)
 
     @property
-    def takes_counts(self) -> bool:
-        """Whether responses are shares of n_trials."""
-        return KINDS[self.family].takes == "counts"
-
-    @property
     def is_concave(self) -> bool:
         """Whether the log-likelihood is concave in the logit, so that there is at most one maximum."""
         return False

@@ -19,6 +19,7 @@ from itembank.irt.answers import (
     thinned,
 )
 from itembank.irt.beta import log_odds
+from itembank.irt.family_names import KINDS
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.newton import Evaluation, Maximum, maximise
@@ -332,7 +333,7 @@ def fitted_points(
     For probabilities and counts, whose log-odds are finite.
     """
     n = 1.0 if answers.n_trials is None else answers.n_trials
-    is_count = answers.model.takes_counts
+    is_count = KINDS[answers.model.family].takes == "counts"
     # An added half answer of either kind keeps the log-odds of a count finite.
     target = log_odds((n * answers.responses + 0.5) / (n + 1.0) if is_count else answers.responses)
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))

@@ -280,12 +280,10 @@ def additively_filled(responses: Columns) -> Columns:
         n_seen += seen.sum(axis=1)
     if n_seen.min(initial=responses.n_items) == responses.n_items:
         return responses
-    effect = total / np.maximum(n_seen, 1)
-
-    def fill(place: slice, part: FloatArray) -> FloatArray:
-        return np.where(np.isnan(part), np.clip(item[place] + effect[:, None], 0.0, 1.0), part)
-
-    return responses.changed(fill)
+    effect = (total / np.maximum(n_seen, 1))[:, None]
+    return responses.changed(
+        lambda place, part: np.where(np.isnan(part), np.clip(item[place] + effect, 0.0, 1.0), part)
+    )
 
 
 def item_residuals(

@@ -62,23 +62,19 @@ def map_abilities(
 def map_of_answers(answers: Answers, prior: AbilityPrior, start: FloatArray | None = None) -> Abilities:
     """Find the posterior mode of one run of models."""
     posterior = Posterior(answers, prior.mean, np.linalg.inv(prior.covariance))
-    if start is None:
-        start = _start(posterior, prior)
+    if start is None and answers.model.is_concave:
+        start = np.tile(prior.mean, (answers.n_models, 1))
+    elif start is None and prior.n_dims > MOST_GRID_DIMS and not answers.model.is_logistic:
+        # many dimensions have too few points to trust; probabilities and counts tell by themselves where to begin
+        start = fitted_points(answers, prior.mean, posterior.precision)
+    elif start is None:
+        points = prior_points(prior)
+        distance = points - prior.mean
+        log_prior = -0.5 * np.einsum("pd,pd->p", distance @ posterior.precision, distance)
+        start = best_points(answers, points, log_prior)
     maximum = maximise(posterior, start, is_concave=answers.model.is_concave)
     never = np.zeros(answers.n_models, dtype=bool)
     return Abilities(maximum.theta, inverse(maximum.precision), never, maximum.converged, "map")
-
-
-def _start(posterior: Posterior, prior: AbilityPrior) -> FloatArray:
-    if posterior.answers.model.is_concave:
-        return np.tile(prior.mean, (posterior.answers.n_models, 1))
-    # Many dimensions have too few points to trust; probabilities and counts tell by themselves where to begin.
-    if prior.n_dims > MOST_GRID_DIMS and not posterior.answers.model.is_logistic:
-        return fitted_points(posterior.answers, prior.mean, posterior.precision)
-    points = prior_points(prior)
-    distance = points - prior.mean
-    log_prior = -0.5 * np.einsum("pd,pd->p", distance @ posterior.precision, distance)
-    return best_points(posterior.answers, points, log_prior)
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,7 +310,13 @@ def _with_new_difficulties(
             "difficulties are updated by the errors that they have, and this bank's calibration gave none. "
             "Calibrate a bank of all responses anew."
         )
-    calibration, given = whole.calibration, _what_teaches(whole.responses.take(models=np.flatnonzero(added)), retired)
+    calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
+    # added models' answers to retired items teach nothing, nor those to items that they linked, which rest on them
+    is_out = np.broadcast_to(retired, given.responses.shape)
+    if BATCH in given.items.columns:
+        after, since = (_in_order(table[name]) for table, name in ((given.items, BATCH), (given.models, ADDED)))
+        is_out = is_out | (since[:, None] <= after)
+    given = replace(given, responses=np.where(is_out, np.nan, given.responses))
     scenarios = given.items["scenario"].to_list()
     progress("updating difficulties", 0.0)
     intercept, information = update_intercepts(
@@ -334,15 +340,6 @@ def _with_new_difficulties(
     link = Link("difficulties", n_models=int(added.sum()), n_items=int((information > 0.0).sum()))
     models = whole.responses.models.with_columns(pl.lit(None, dtype=pl.String).alias(ADDED))  # learnt from by now
     return replace(whole, calibration=changed, responses=whole.responses.with_tables(models=models)), link
-
-
-def _what_teaches(added: ResponseMatrix, retired: BoolArray) -> ResponseMatrix:
-    """Leave out answers of added models to retired items, and to items that they linked, which rest on them already."""
-    is_out = np.broadcast_to(retired, added.responses.shape)
-    if BATCH in added.items.columns:
-        after, since = (_in_order(table[name]) for table, name in ((added.items, BATCH), (added.models, ADDED)))
-        is_out = is_out | (since[:, None] <= after)
-    return replace(added, responses=np.where(is_out, np.nan, added.responses))
 
 
 def _in_order(versions: pl.Series) -> FloatArray:

@@ -196,6 +196,8 @@ def link(of_score: Bank, responses: ResponseMatrix, progress: ProgressCallback) 
     covered = covered_range(strength, known)
     _warn(covered, anchors)
     progress("linking", 1.0)
+    named = [table.select("item_id", "scenario", "subscenario") for table in (of_score.responses.items, new.items)]
+    targets = ScoreTargets.create(pl.concat(named), within="micro", across=of_score.targets.across)
     return LinkedItems(
         bank_id=bank.bank_id,
         item_ids=tuple(new.item_ids),
@@ -208,18 +210,11 @@ def link(of_score: Bank, responses: ResponseMatrix, progress: ProgressCallback) 
         abilities=fit.nodes.mean,
         anchors=anchors,
         linking_error=error,
-        weight=_weight_of_new(of_score, new.items),
+        weight=float(targets.overall_weights[of_score.n_items :].sum()),
         covered=covered,
         further_models=spread_over(known, strength, bank.responses.model_ids, new.model_ids, n_models=5),
         converged=fit.converged,
     )
-
-
-def _weight_of_new(bank: Bank, items: pl.DataFrame) -> float:
-    """Return what new items weigh in the overall score of the bank's and them, whose scenarios are means of items."""
-    named = [table.select("item_id", "scenario", "subscenario") for table in (bank.responses.items, items)]
-    targets = ScoreTargets.create(pl.concat(named), within="micro", across=bank.targets.across)
-    return float(targets.overall_weights[bank.n_items :].sum())
 
 
 def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress: ProgressCallback) -> float:

@@ -36,7 +36,12 @@ def weighted_kmeans(
 
     Starts are k-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), iterations Lloyd's.
     """
-    if not _has_more(points, n_clusters):
+    seen: set[bytes] = set()
+    for point in points + 0.0:  # zero of either sign is the same
+        seen.add(point.tobytes())
+        if len(seen) > n_clusters:
+            break
+    if len(seen) <= n_clusters:
         distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
     middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
@@ -45,16 +50,6 @@ def weighted_kmeans(
     tried = [_lloyd(means, start) for start in _starts(centred, weights, n_clusters, n_restarts, rng)]
     best = tried[int(first_smallest(np.array([one.inertia for one in tried])))]
     return Clustering(best.centroids + middle, best.labels, best.inertia)
-
-
-def _has_more(points: FloatArray, n: int) -> bool:
-    """Whether there are more than n distinct points; stops at the first that is one too many."""
-    seen: set[bytes] = set()
-    for point in points + 0.0:  # zero of either sign is the same
-        seen.add(point.tobytes())
-        if len(seen) > n:
-            return True
-    return False
 
 
 class ClusterMeans:
@@ -156,8 +151,13 @@ def _lloyd(means: ClusterMeans, centroids: FloatArray) -> Clustering:
     max_iterations = 300
     for _ in range(max_iterations):
         nearest = assigned.nearest(centroids)
-        if np.bincount(nearest, minlength=centroids.shape[0]).min() == 0:
-            _fill_empty(nearest, weights * squared_distances_to_own(points, centroids, nearest), centroids.shape[0])
+        counts = np.bincount(nearest, minlength=centroids.shape[0])
+        if counts.min() == 0:
+            distances = weights * squared_distances_to_own(points, centroids, nearest)
+            for empty in np.flatnonzero(counts == 0).tolist():
+                farthest = int(first_largest(np.where(counts[nearest] > 1, distances, -np.inf)))
+                counts[nearest[farthest]] -= 1
+                nearest[farthest], counts[empty], distances[farthest] = empty, 1, 0.0
         if np.array_equal(nearest, labels):
             break
         labels = nearest
@@ -202,13 +202,3 @@ class _Assignment:
         squared[places, labels] = np.inf
         self.other[rows] = np.sqrt(np.maximum(squared.min(axis=1) + lengths, 0.0))
         return self.labels.copy()
-
-
-def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:
-    """Move the points farthest from their centroids to the clusters without any, in place."""
-    counts = np.bincount(labels, minlength=n_clusters)
-    for empty in np.flatnonzero(counts == 0).tolist():
-        can_go = counts[labels] > 1
-        farthest = int(first_largest(np.where(can_go, distances, -np.inf)))
-        counts[labels[farthest]] -= 1
-        labels[farthest], counts[empty], distances[farthest] = empty, 1, 0.0

@@ -26,7 +26,18 @@ def normal_grid(
 
     Raises `ParameterError` when the bounds do not increase, or there are fewer than two nodes or over a million in all.
     """
-    _check(n_nodes, bounds, n_dims)
+    if n_nodes < 2 or n_dims < 1 or not bounds[0] < bounds[1]:
+        raise ParameterError(
+            "a quadrature grid needs at least 2 nodes, 1 dimension and increasing bounds, got "
+            f"n_nodes={n_nodes}, n_dims={n_dims}, bounds={bounds}."
+        )
+    # A product grid larger than this is refused: its E-step would not fit in memory.
+    most_nodes = 1_000_000
+    if n_nodes**n_dims > most_nodes:
+        raise ParameterError(
+            f"a quadrature grid may have at most {most_nodes:,} nodes, got {n_nodes} ** {n_dims} = "
+            f"{n_nodes**n_dims:,}. Take fewer nodes per dimension, or a method without quadrature."
+        )
     # Beyond the default bounds lie 2e-9 of a standard normal.
     line = np.linspace(bounds[0], bounds[1], n_nodes)
     log_density = -0.5 * line**2
@@ -43,18 +54,3 @@ def log_sum_exp(values: FloatArray) -> FloatArray:
     highest = values.max(axis=-1, keepdims=True)
     result: FloatArray = np.log(np.exp(values - highest).sum(axis=-1)) + highest[..., 0]
     return result
-
-
-def _check(n_nodes: int, bounds: tuple[float, float], n_dims: int) -> None:
-    if n_nodes < 2 or n_dims < 1 or not bounds[0] < bounds[1]:
-        raise ParameterError(
-            "a quadrature grid needs at least 2 nodes, 1 dimension and increasing bounds, got "
-            f"n_nodes={n_nodes}, n_dims={n_dims}, bounds={bounds}."
-        )
-    # A product grid larger than this is refused: its E-step would not fit in memory.
-    most_nodes = 1_000_000
-    if n_nodes**n_dims > most_nodes:
-        raise ParameterError(
-            f"a quadrature grid may have at most {most_nodes:,} nodes, got {n_nodes} ** {n_dims} = "
-            f"{n_nodes**n_dims:,}. Take fewer nodes per dimension, or a method without quadrature."
-        )

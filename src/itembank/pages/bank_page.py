@@ -88,7 +88,13 @@ def _summary(bank: Bank) -> Text:
 def _answers(bank: Bank, found: Plan | None) -> Iterator[Answer]:
     """Say how good estimates are, if that is known, and how much the bank has."""
     if found is not None:
-        yield precision_answer(found)
+        usual = found.near(USUAL)
+        yield Answer(
+            f"A score from {count(usual.n_items)} questions",
+            f"± {points(usual.half_width)}",
+            f"{level_words(found.level)} interval, for a model like past ones",
+            f"Drawn at random. {percent(1.0 - usual.n_items / found.n_total)} of the questions need not be run.",
+        )
     aside = f", {count(bank.n_aside)} more kept aside" if bank.n_aside else ""
     yield Answer("Questions", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]
@@ -310,17 +316,6 @@ TITLE = "How good estimates are"
 ERROR = Column("error", "Mean error (points)", "number", 1)
 USUAL = 100
 """Questions that the page begins with."""
-
-
-def precision_answer(found: Plan) -> Answer:
-    """Return the precision of a usual number of items as one of the page's answers."""
-    usual = found.near(USUAL)
-    return Answer(
-        f"A score from {count(usual.n_items)} questions",
-        f"± {points(usual.half_width)}",
-        f"{level_words(found.level)} interval, for a model like past ones",
-        f"Drawn at random. {percent(1.0 - usual.n_items / found.n_total)} of the questions need not be run.",
-    )
 
 
 def precision_section(bank: Bank, found: Plan | None) -> Section | None:

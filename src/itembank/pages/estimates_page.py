@@ -221,8 +221,16 @@ def many_sections(made: Estimated) -> Iterator[Section]:
             "is_flagged": estimates.typicality.is_flagged[order],
         },
     )
-    blocks: list[Block] = [_chart(made, data), _table(data, has_missing=bool(np.any(made.estimates.n_missing)))]
-    yield Section("All models", tuple(blocks))
+    columns = [
+        *heads("rank", "model", "estimate", "low"),
+        Column("high", "To", "score"),
+        *heads("below", "n_items", "n_missing", "typicality", "is_flagged"),
+    ]
+    empty = {name for name in ("below", "typicality") if np.isnan(np.asarray(data.columns[name], dtype=float)).all()}
+    empty |= {"is_flagged"} if "typicality" in empty else set()
+    empty |= set() if bool(np.any(made.estimates.n_missing)) else {"n_missing"}
+    table = Table("Models", data, tuple(one for one in columns if one.name not in empty), n_shown=25)
+    yield Section("All models", (_chart(made, data), table))
     places = [k for k, name in enumerate(estimates.targets) if name in made.past.scenarios]
     if len(places) > 1:
         yield Section("Scenario by scenario", (_heat_map(made, order, places),))
@@ -273,18 +281,6 @@ def _words(data: Data) -> tuple[str, str]:
     n_flagged = int(np.sum(columns["is_flagged"]))
     unlike = f" {plural(n_flagged, 'model')} {ATYPICAL_WORDS}." if n_flagged else ""
     return title, f"{title}. The highest: {said}.{unlike}"
-
-
-def _table(data: Data, *, has_missing: bool) -> Table:
-    columns = [
-        *heads("rank", "model", "estimate", "low"),
-        Column("high", "To", "score"),
-        *heads("below", "n_items", "n_missing", "typicality", "is_flagged"),
-    ]
-    empty = {name for name in ("below", "typicality") if np.isnan(np.asarray(data.columns[name], dtype=float)).all()}
-    empty |= {"is_flagged"} if "typicality" in empty else set()
-    empty |= set() if has_missing else {"n_missing"}
-    return Table("Models", data, tuple(one for one in columns if one.name not in empty), n_shown=25)
 
 
 def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:

@@ -66,25 +66,21 @@ def nominal(field: str, order: str | Sequence[str] | None = None, title: str = "
     sort = {"field": order, "op": "min"} if isinstance(order, str) else order
     axis = {"title": title or None, "labelLimit": 240, **axis}
     if axis.get("labels", True):
-        axis = {**_two_lines(axis["labelLimit"] // 7), **axis}
+        # Longer names are in two lines, with a gap only before their ends, as what tells names apart may be there. On a
+        # narrow page `assets/page.js` puts fewer letters in a line.
+        n_letters = axis["labelLimit"] // 7
+        is_long = f"length(datum.label) > {n_letters}"
+        first = f"replace(slice(datum.label, 0, {n_letters}), regexp('(?<=[-_ /:.,@])[^-_ /:.,@]+$'), '')"
+        rest = f"slice(datum.label, length({first}))"
+        ending = f"length({rest}) > {n_letters} ? '…' + slice(datum.label, 2 - {n_letters}) : {rest}"
+        two_lines = {
+            "labelExpr": f"{is_long} ? [{first}, {ending}] : datum.label",
+            "labelBaseline": {"condition": {"test": is_long, "value": "bottom"}, "value": "middle"},
+        }
+        axis = {**two_lines, **axis}
     if not isinstance(order, str) and not OF_OBJECTS.isdisjoint(order or ()):
         return {"field": field, "type": "nominal", "sort": None, "scale": {"domain": list(order or ())}, "axis": axis}
     return {"field": field, "type": "nominal", "sort": sort, "axis": axis}
-
-
-def _two_lines(n_letters: int) -> Spec:
-    """Return how an axis writes names that are longer than this: in two lines, with a gap only before their ends.
-
-    What tells names apart may be at their ends. On a narrow page `assets/page.js` puts fewer letters in a line.
-    """
-    is_long = f"length(datum.label) > {n_letters}"
-    first = f"replace(slice(datum.label, 0, {n_letters}), regexp('(?<=[-_ /:.,@])[^-_ /:.,@]+$'), '')"
-    rest = f"slice(datum.label, length({first}))"
-    ending = f"length({rest}) > {n_letters} ? '…' + slice(datum.label, 2 - {n_letters}) : {rest}"
-    return {
-        "labelExpr": f"{is_long} ? [{first}, {ending}] : datum.label",
-        "labelBaseline": {"condition": {"test": is_long, "value": "bottom"}, "value": "middle"},
-    }
 
 
 def span(channel: Spec, low: str = "low", high: str | Spec = "high") -> Spec:

@@ -98,26 +98,8 @@ def model_sections(made: Estimated, row: int) -> Iterator[Section]:
 def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Compare a model with all past ones, and with the nearest and the best of them by name."""
     chart, rows = standing_chart(made.past, made.model(row)), past_rows(made, row)
-    if chart is None:
-        return ()
-    return (chart, _past_table(made, row, rows)) if rows.size else (chart,)
-
-
-def past_rows(made: Estimated, row: int) -> IntArray:
-    """Rows of the past models that a new one is compared with by name: the best, then the three nearest by score."""
-    model = made.model(row)
-    if model.target not in made.past.targets or made.bank.published is not None:
-        return np.zeros(0, dtype=np.int64)
-    scores = made.past.value[:, made.past.targets.index(model.target)]
-    is_itself = np.array(made.past.model_ids) == model.model_id
-    known = np.flatnonzero(~np.isnan(scores) & ~is_itself)
-    best = known[np.argsort(-scores[known], kind="stable")[:1]]
-    near = known[np.argsort(np.abs(scores[known] - float(model.value[model.at])), kind="stable")]
-    return np.concatenate([best, near[~np.isin(near, best)][:3]])
-
-
-def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
-    """List differences to past models, whose scores are known: all the doubt is the new model's."""
+    if chart is None or not rows.size:
+        return () if chart is None else (chart,)
     model, at = made.model(row), made.overall
     scores = made.past.value[rows, made.past.targets.index(model.target)]
     items, given = made.answered(row)
@@ -148,7 +130,20 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
         "full runs, so all the uncertainty is in this model's estimate."
     )
     caption = "Compared with the best past model and the nearest ones"
-    return Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
+    return chart, Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
+
+
+def past_rows(made: Estimated, row: int) -> IntArray:
+    """Rows of the past models that a new one is compared with by name: the best, then the three nearest by score."""
+    model = made.model(row)
+    if model.target not in made.past.targets or made.bank.published is not None:
+        return np.zeros(0, dtype=np.int64)
+    scores = made.past.value[:, made.past.targets.index(model.target)]
+    is_itself = np.array(made.past.model_ids) == model.model_id
+    known = np.flatnonzero(~np.isnan(scores) & ~is_itself)
+    best = known[np.argsort(-scores[known], kind="stable")[:1]]
+    near = known[np.argsort(np.abs(scores[known] - float(model.value[model.at])), kind="stable")]
+    return np.concatenate([best, near[~np.isin(near, best)][:3]])
 
 
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:

@@ -228,7 +228,12 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
         *heads("below", "n_items", "n_total"),
     )
     has_past = any(past.known(name).size for name in names)
-    rows, note = _drawn(data)
+    most_rows = 60  # scenarios that a chart shows; of more, those where the model is farthest from past ones
+    rows, note = list(range(len(data))), ""
+    if len(data) > most_rows:
+        distance = np.abs(np.asarray(data.columns["below"], dtype=np.float64) - 0.5)
+        rows = sorted(np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")[:most_rows].tolist())
+        note = f"Of {len(data)} scenarios the {most_rows} farthest from past models are drawn."
     drawn = Data(f"{model.key}-drawn", {name: [values[k] for k in rows] for name, values in data.columns.items()})
     title, alternative = _scenario_words(data)
     beside = {"middle": ("Past median", ".1%"), "below": ("Past models below (%)", ".0%")} if has_past else {}
@@ -267,16 +272,6 @@ def _scenario_data(past: PastScores, model: OneModel, names: Sequence[str]) -> D
             "is_flagged": [model.is_flagged] * len(places),
         },
     )
-
-
-def _drawn(data: Data) -> tuple[list[int], str]:
-    """Rows that a chart shows, in their order, and which rule left the others out."""
-    most_rows = 60  # scenarios that a chart shows; of more, those where the model is farthest from past ones
-    if len(data) <= most_rows:
-        return list(range(len(data))), ""
-    distance = np.abs(np.asarray(data.columns["below"], dtype=np.float64) - 0.5)
-    far = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")[:most_rows]
-    return sorted(far.tolist()), f"Of {len(data)} scenarios the {most_rows} farthest from past models are drawn."
 
 
 def _scenario_words(data: Data) -> tuple[str, str]:

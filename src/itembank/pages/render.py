@@ -171,6 +171,11 @@ def page_html(page: Page) -> str:
         "tables": [_table(table) for table in gathered.tables],
         "looks": [{"config": chart_config(bool(k)), "colours": colours[k]} for k in (0, 1)],
     }
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if seconds and not (seconds.isascii() and seconds.isdigit() and len(seconds) < 12):
+        raise ParameterError(f"SOURCE_DATE_EPOCH must be whole seconds since 1970, got {shown(seconds)}.")
+    now = datetime.datetime.now(datetime.UTC)
+    made = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds else now
     return _filled(
         "page",
         page=page,
@@ -181,18 +186,8 @@ def page_html(page: Page) -> str:
         library=_packed(library) if library else "",
         data=_packed(json.dumps(data, separators=(",", ":"), allow_nan=False)),
         version=version("itembank"),
-        made=_today(),
+        made=made.date().isoformat(),
     )
-
-
-def _today() -> str:
-    """Return the day of making, of Universal Time; of SOURCE_DATE_EPOCH where a build has to be reproducible."""
-    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if seconds and not (seconds.isascii() and seconds.isdigit() and len(seconds) < 12):
-        raise ParameterError(f"SOURCE_DATE_EPOCH must be whole seconds since 1970, got {shown(seconds)}.")
-    now = datetime.datetime.now(datetime.UTC)
-    made = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds else now
-    return made.date().isoformat()
 
 
 def pieces_html(page: Page) -> str:

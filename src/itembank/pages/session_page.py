@@ -119,7 +119,13 @@ def _spent(session: AdaptiveSession) -> Answer:
     """Say what the answers cost, and what is left of a budget."""
     costs = [money(amount, unit_words(unit)) for unit, amount in session.costs.items()]
     words = " ".join(_budget_words(session))
-    n_failed = _n_failed(session)
+    n_failed, has_failed = 0, set[str]()
+    for event in session.history:
+        if isinstance(event, Failed):
+            n_failed += event.item_id not in has_failed
+            has_failed.add(event.item_id)
+        elif isinstance(event, Asked | Told):
+            has_failed.difference_update(event.item_ids if isinstance(event, Asked) else (event.item_id,))
     failed = f" {plural(n_failed, 'attempt')} failed." if n_failed else ""
     more = f"and {', '.join(costs[1:])}" if costs[1:] else ""
     if not costs:
@@ -128,18 +134,6 @@ def _spent(session: AdaptiveSession) -> Answer:
         )
     told = f"For {plural(session.n_items, 'answer')}.{failed} {words}".strip()
     return Answer("Spent", costs[0], more, told)
-
-
-def _n_failed(session: AdaptiveSession) -> int:
-    """Count attempts that failed; of a failure that is told twice, so that the item may be asked again, one."""
-    n_failed, has_failed = 0, set[str]()
-    for event in session.history:
-        if isinstance(event, Failed):
-            n_failed += event.item_id not in has_failed
-            has_failed.add(event.item_id)
-        elif isinstance(event, Asked | Told):
-            has_failed.difference_update(event.item_ids if isinstance(event, Asked) else (event.item_id,))
-    return n_failed
 
 
 def _budget_words(session: AdaptiveSession) -> Iterator[str]:

@@ -53,9 +53,12 @@ def choose_selection(
     if own is not None and not (per_scenario or excluded or included):
         return own
     if bank.rest is not None:
+        sizes = ", ".join(map(str, sorted(one.n_items for one in bank.own_selections)))
         raise ParameterError(
             f"this bank holds only the items of its own selections, by method 'auto' without other options, got "
-            f"{n_items}.{_sizes_in_words(bank)}"
+            f"{n_items}."
+            + f" Errors on past models, and so calibrated intervals, are known for {sizes} items: take one of these."
+            * bool(sizes)
         )
     spec: SelectionSpec = Drawn()
     if predicted:
@@ -64,15 +67,6 @@ def choose_selection(
         spec = aimed_at_headline(bank)
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     return select_by_recipe(bank, Recipe(spec, n_items, per_scenario, *ids), seed)
-
-
-def _sizes_in_words(bank: Bank) -> str:
-    """Say for how many items a published bank knows the errors of past models."""
-    sizes = ", ".join(map(str, sorted(one.n_items for one in bank.own_selections)))
-    return (
-        f" Errors on past models, and so calibrated intervals, are known for {sizes} items: take one of these."
-        * bool(sizes)
-    )
 
 
 def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = silent) -> Selection:
@@ -103,7 +97,9 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
         tried = _tried(bank, optimal, chosen.seed or 0, progress)
     parts = {}
     if not np.isnan(by_draw):
-        parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{_if_tried(bank)}, valid whatever the model is"
+        n_trials = usual_trials(bank.responses)
+        repeated = f", with {n_trials} trials of each item" if n_trials > 1 else ""
+        parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{repeated}, valid whatever the model is"
     if tried is not None:
         half = tried.typical_half_width(level=LEVEL)
         parts[VOPTIMAL] = f"±{100.0 * half:.1f} points, valid if it is like the {bank.n_models:,} past ones"
@@ -117,12 +113,6 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
     if not is_drawn and tried is not None:
         words += f" Cross-validated mean error: {points_of(float(np.nanmean(_errors(tried))))} points."
     return replace(chosen, explanation=words)
-
-
-def _if_tried(bank: Bank) -> str:
-    """Say how often items must be tried for widths to hold, where past models tried them repeatedly."""
-    n_trials = usual_trials(bank.responses)
-    return f", with {n_trials} trials of each item" if n_trials > 1 else ""
 
 
 def _errors(tried: PastEstimates) -> FloatArray:
@@ -175,12 +165,6 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> PastEstimates:
     return bank.cache.remember(("tried items", bank.targets.last, recipe.name), measure)
 
 
-def check_method(method: object) -> None:
-    """Refuse a name that is neither 'auto' nor in the table, naming all that are allowed."""
-    if isinstance(method, str) and method not in METHODS.kinds:
-        raise ParameterError(METHODS.refusal(method, ["auto"]))
-
-
 AUTO = "auto"
 MOST_STAGES = 3
 """Each stage is a run of the harness, and more would gain little."""
@@ -197,16 +181,6 @@ def check_stages(bank: Bank, stages: object, *, per_scenario: bool) -> None:
             "stages and per_scenario do not go together: a later stage asks the items that say most about a model."
         )
     bank.check_responses("Stages need")
-
-
-def routing_method(bank: Bank) -> SelectionSpec:
-    """Return how 'auto' chooses a routing stage: V-optimally, or by chance where few models say little of the items.
-
-    With a headline score the stage is chosen for that score; later stages are for the score of the first.
-    """
-    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return Drawn()
-    return aimed_at_headline(bank)
 
 
 def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:

@@ -67,7 +67,13 @@ def said_of(bank: Bank, found: PastEstimates, predicted: Collection[str]) -> tup
         column = bank.targets.scenarios.index(name)
         both = [np.abs(one.error[:, column]) for one in (by_mean, found)]
         mean, error = (mean_where_known(one).item() for one in both)
-        width = _half_width(found.on(column))
+        of_target = found.on(column)
+        known = of_target.take(~np.isnan(of_target.error[:, 0]))
+        width = np.nan  # half of the length of a typical interval, as far as it is from 0 to 1
+        if known.error.size:
+            half = known.half_widths(known.scale, level=LEVEL)
+            ends = (np.clip(known.value + side * half, 0.0, 1.0) for side in (1.0, -1.0))
+            width = float(np.median(next(ends) - next(ends)) / 2.0)
         numbers = {"error": error, "error_of_mean": mean, "half_width": width}
         records.append({"target": name, **{key: None if np.isnan(one) else one for key, one in numbers.items()}})
         words.append(
@@ -78,15 +84,6 @@ def said_of(bank: Bank, found: PastEstimates, predicted: Collection[str]) -> tup
     if idle:
         words.append(f"For {shown(idle)} the answers are not clearly better than that mean: ask some of its items.")
     return records, " ".join(words)
-
-
-def _half_width(found: PastEstimates) -> float:
-    """Half of the length of a typical interval, as far as it is from 0 to 1; NaN where nothing is known."""
-    known = found.take(~np.isnan(found.error[:, 0]))
-    if not known.error.size:
-        return np.nan
-    half = known.half_widths(known.scale, level=LEVEL)
-    return float(np.median(np.clip(known.value + half, 0.0, 1.0) - np.clip(known.value - half, 0.0, 1.0)) / 2.0)
 
 
 def with_prediction(

@@ -12,25 +12,25 @@ from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole, list_of_ids
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, says_instead, shown, warn
 from itembank.estimation.asked import Asked, known_items
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS
 from itembank.estimation.method_trials import local_design, next_module
 from itembank.estimation.observations import bank_positions
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import (
     AUTO,
-    check_method,
+    aimed_at_headline,
     check_stages,
     choose_selection,
     first_of_stages,
-    routing_method,
     stage_sizes,
     with_widths,
 )
 from itembank.planning.predicting import items_never_asked, with_prediction
 from itembank.progress import ProgressCallback, silent
-from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
+from itembank.selection.recipes import ROUTING, STAGE, read_recipe, stages_of
 from itembank.selection.select import select as select_by
-from itembank.selection.selector_specs import METHODS, SelectionSpec
+from itembank.selection.selector_specs import METHODS, Drawn, SelectionSpec
 
 
 @says_instead(
@@ -123,7 +123,8 @@ def select(
     def choose(n_items: int, method: SelectionSpec | str) -> Selection:
         if isinstance(method, str) and method == AUTO:
             return choose_selection(bank, n_items, predicted=predicted, seed=int(seed), **about)  # type: ignore[arg-type]
-        check_method(method)
+        if isinstance(method, str) and method not in METHODS.kinds:
+            raise ParameterError(METHODS.refusal(method, [AUTO]))
         if bank.rest is not None:
             raise ParameterError(
                 f"bank {bank.bank_id} holds only the items of its own selections: method must be 'auto', got "
@@ -136,7 +137,10 @@ def select(
         chosen = choose(n, method)
     else:
         sizes = stage_sizes(bank, n, stages, excluded=excluded, n_included=len(included))
-        chosen = first_of_stages(choose(sizes[0], routing_method(bank) if method == AUTO else method), sizes)
+        first = method
+        if method == AUTO:  # a headline score's first stage is chosen for it, later ones for the score of the first
+            first = Drawn() if bank.distinct_models.size < MINIMUM_FOR_FOLDS else aimed_at_headline(bank)
+        chosen = first_of_stages(choose(sizes[0], first), sizes)
     if predicted:
         return with_prediction(bank, chosen, predicted, progress)
     if without := [name for name in bank.targets.scenarios if name not in chosen.scenarios]:
@@ -186,8 +190,16 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     >>> estimate(bank, ["runs/m1", "runs/m1-2"], selection=module)  # doctest: +SKIP
     """
     bank, given = as_bank(bank), as_selection(selection, may_be_later=True)
-    recipe, sizes, number = _plan(None if given is None else repeatable(bank, given))
-    done = given.whole  # type: ignore[union-attr]
+    own = None if given is None else repeatable(bank, given)
+    recipe = None if own is None else read_recipe(own.whole)
+    sizes, number = ((), 1) if recipe is None or own is None else stages_of(own)
+    if given is None or recipe is None or number >= len(sizes):
+        stages = remedy("stages=2", "--stages 2")
+        raise DataError(
+            f"a next stage needs a selection that has one, got {'stage' if sizes else 'one batch'}"
+            f"{f' {number} of {len(sizes)}' if sizes else ''}. Choose the first stage with {stages}."
+        )
+    done = given.whole
     answers = known_items(bank, as_new_responses(bank, responses, done), done, ignore_unknown=True)
     if answers.n_models != 1:
         raise DataError(
@@ -216,16 +228,3 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
         target=bank.target_id,
         target_digest=bank.target_digest,
     )
-
-
-def _plan(selection: Selection | None) -> tuple[Recipe, tuple[int, ...], int]:
-    """Return the recipe of a selection that has a next stage, the sizes of all stages, and the number of its own."""
-    recipe = None if selection is None else read_recipe(selection.whole)
-    sizes, number = ((), 1) if recipe is None or selection is None else stages_of(selection)
-    if recipe is None or number >= len(sizes):
-        stages = remedy("stages=2", "--stages 2")
-        raise DataError(
-            f"a next stage needs a selection that has one, got {'stage' if sizes else 'one batch'}"
-            f"{f' {number} of {len(sizes)}' if sizes else ''}. Choose the first stage with {stages}."
-        )
-    return recipe, sizes, number

@@ -20,7 +20,6 @@ from itembank.planning.plan import overall_plan
 from itembank.publishing.recipes import origin_of
 from itembank.responses.contents import about_responses, means_in_words, scenario_rows
 from itembank.responses.prompts import prompts_in_words
-from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import assumed_questions
 from itembank.tables import plural
 from itembank.tabular import Tabular, picked
@@ -78,16 +77,11 @@ def info(source: GivenBank | GivenResponses) -> Info:
     """
     if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
         source = load_bank(source)
-    return _of_bank(source) if isinstance(source, Bank) else _of_responses(as_responses(source))
-
-
-def _of_bank(bank: Bank) -> Info:
-    mean = bank.targets.overall_in_words
-    notes = (bank.calibration.caution, f"The overall score is {mean}." if mean else "", _whose_scores(bank))
-    return Info(_in_a_sentence(bank), _about(bank), tuple(_scenario_rows(bank)), tuple(filter(None, notes)))
-
-
-def _of_responses(responses: ResponseMatrix) -> Info:
+    if isinstance(source, Bank):
+        mean = source.targets.overall_in_words
+        notes = (source.calibration.caution, f"The overall score is {mean}." if mean else "", _whose_scores(source))
+        return Info(_in_a_sentence(source), _about(source), tuple(_scenario_rows(source)), tuple(filter(None, notes)))
+    responses = as_responses(source)
     about, rows = about_responses(responses), scenario_rows(responses)
     kind = "right or wrong (family bernoulli)" if about.pop("is_binary") else "from 0 to 1 (family beta)"
     if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
@@ -119,9 +113,19 @@ def _about(bank: Bank) -> dict[str, Any]:
         origin = origin_of(bank.cache.folder)
     assumed, ahead = assumed_questions(bank.responses.items), outlook(bank)
     n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
+    versions: dict[str, Any] = {}
+    if bank.history is not None:
+        changes = bank.history.changes
+        versions = {
+            "name": bank.name or None,
+            "version": bank.version,
+            "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+            "target_id": bank.target_id,
+            "n_items_aside": bank.n_aside,
+        }
     return {
         "bank": bank.bank_id,
-        **_about_versions(bank),
+        **versions,
         "n_models": bank.n_models,
         "n_items": bank.n_total,
         **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
@@ -142,20 +146,6 @@ def _about(bank: Bank) -> dict[str, Any]:
         "months_old": ahead.months_old(),
         "n_never_solved": ahead.n_never_solved,
         "outlook": ahead.rows(),
-    }
-
-
-def _about_versions(bank: Bank) -> dict[str, Any]:
-    """Name, version, parent and score of a bank that has a history."""
-    if bank.history is None:
-        return {}
-    changes = bank.history.changes
-    return {
-        "name": bank.name or None,
-        "version": bank.version,
-        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
-        "target_id": bank.target_id,
-        "n_items_aside": bank.n_aside,
     }
 
 

@@ -55,8 +55,27 @@ def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collect
     kept = without_columns(bank, dropped)
     check_no_questions(kept, included)
     columns = whole_bank(kept).responses.models.columns
-    kept = without_columns(kept, [name for name in columns if not _is_needed(name) and name not in included])
-    _check_no_secrets(kept)
+    needed = {name for name in columns if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith("_version")}
+    telling = {name for name in columns if place_of_word(name, TELLING_WORDS) < len(TELLING_WORDS)}
+    needed |= {name for name in telling if not is_secret(name)}
+    kept = without_columns(kept, [name for name in columns if name not in needed and name not in included])
+    responses = whole_bank(kept).responses
+    texts_of = [column for column in responses.models if column.dtype == pl.String]
+    texts_of += [responses.items[PROMPT_SETTINGS]] if PROMPT_SETTINGS in responses.items.columns else []
+    for column in texts_of:
+        column_name, texts = column.name, column.cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+        found = sum(without_secrets(text) != text for text in texts)
+        if found:
+            leave_out = remedy("drop_columns=", "--drop-column")
+            remedied = (
+                "Read the logs again: ids are then without"
+                if column_name == "model_id"
+                else f"Leave it out ({leave_out})"
+            )
+            raise DataError(
+                f"a bank that is published must hold no secrets and no home folders, and {found} values of column "
+                f"{column_name!r} do. {remedied}."
+            )
     return kept
 
 
@@ -65,32 +84,6 @@ def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
     pairs = [(bank.responses.items, published.responses.items)]
     pairs += [] if published.published else [(bank.responses.models, published.responses.models)]
     return tuple(name for whole, kept in pairs for name in whole.columns if name not in kept.columns)
-
-
-def _is_needed(name: str) -> bool:
-    """Whether a column of models is one that itembank may need of a bank."""
-    if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith("_version"):
-        return True
-    return place_of_word(name, TELLING_WORDS) < len(TELLING_WORDS) and not is_secret(name)
-
-
-def _check_no_secrets(bank: Bank) -> None:
-    """Refuse texts that hold what no importer keeps any more: tokens, passwords, home folders."""
-    responses = whole_bank(bank).responses
-    columns = [column for column in responses.models if column.dtype == pl.String]
-    columns += [responses.items[PROMPT_SETTINGS]] if PROMPT_SETTINGS in responses.items.columns else []
-    for column in columns:
-        name, texts = column.name, column.cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
-        found = sum(without_secrets(text) != text for text in texts)
-        if found:
-            leave_out = remedy("drop_columns=", "--drop-column")
-            remedied = (
-                "Read the logs again: ids are then without" if name == "model_id" else f"Leave it out ({leave_out})"
-            )
-            raise DataError(
-                f"a bank that is published must hold no secrets and no home folders, and {found} values of column "
-                f"{name!r} do. {remedied}."
-            )
 
 
 def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:

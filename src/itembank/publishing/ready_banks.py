@@ -24,7 +24,7 @@ from itembank.publishing.recipes import Recipe, find_recipe, read_recipe
 from itembank.publishing.without_responses import has_simple_curves, without_responses
 from itembank.readers.public.fetch import fetch_public, fetched_state, hub_models, public_folder
 from itembank.readers.public.read_public import PublicResponses, read_public
-from itembank.readers.public.sources import Fetched, PublicSource
+from itembank.readers.public.sources import Fetched
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 
@@ -99,7 +99,16 @@ def build_ready(
     folder = built_folder() / name
     check_bank_destination(folder, overwrite=overwrite)
     if files is None:
-        files = _fetched(known, source, into, part_of(progress, 0.0, 0.3))
+        target, report = public_folder(source.name) if into is None else Path(into), part_of(progress, 0.0, 0.3)
+        try:
+            models = known.models or (hub_models(source, known.n_models) if known.n_models else ())
+            files = fetch_public(source, target, models=models, progress=report)
+        except DataError as error:
+            how = remedy("files='FOLDER'", "--from FOLDER")
+            raise DataError(
+                f"{error} A bank is built without a connection from files that were fetched elsewhere ({how}: "
+                f"{source.layout}), and banks that are built need none."
+            ) from error
     state = fetched_state(Path(files))
     if state is not None and known.revision and state.revision != known.revision:
         raise DataError(
@@ -157,19 +166,6 @@ def ready_bank(
     return without_responses(
         kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, keep_names=recipe.names, progress=report
     )
-
-
-def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
-    target = public_folder(source.name) if into is None else Path(into)
-    try:
-        models = recipe.models or (hub_models(source, recipe.n_models) if recipe.n_models else ())
-        return fetch_public(source, target, models=models, progress=progress)
-    except DataError as error:
-        how = remedy("files='FOLDER'", "--from FOLDER")
-        raise DataError(
-            f"{error} A bank is built without a connection from files that were fetched elsewhere ({how}: "
-            f"{source.layout}), and banks that are built need none."
-        ) from error
 
 
 def _checked(recipe: Recipe, found: PublicResponses) -> ResponseMatrix:

@@ -246,7 +246,10 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     explanation, past = choose_method(asked, progress).explanation, past_of(asked, Stacked())
     if past is None or past.weights is None:
         return PublishedSubset(moved, none, none, none, none, np.empty(0), explanation, ())
-    errors, standard_errors, scales = map(single, _shuffled(past.error, past.standard_error, past.scale))
+    order = np.argsort(past.error, axis=0, kind="stable")  # each column by its errors, so that rows are models no more
+    errors, standard_errors, scales = (
+        single(np.take_along_axis(one, order, axis=0)) for one in (past.error, past.standard_error, past.scale)
+    )
     cross_validated = cross_validated_scores(bank, selection)
     return PublishedSubset(
         moved,
@@ -259,12 +262,6 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
         stacked_methods(),
         {} if cross_validated is None else {name: float(getattr(cross_validated, name)) for name in MEASURED},
     )
-
-
-def _shuffled(errors: FloatArray, *sizes: FloatArray) -> list[FloatArray]:
-    """Sort each column by the error, with its expected sizes, so that rows are models no more."""
-    order = np.argsort(errors, axis=0, kind="stable")
-    return [np.take_along_axis(array, order, axis=0) for array in (errors, *sizes)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.jq_programs import how_to_run, row_program, rows_within
+from itembank.readers.jq_programs import how_to_run, program_for
 from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -291,12 +291,9 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
 def _rows_inside(path: Path) -> tuple[str, list[str]]:
     """Program of jq that makes rows of a file, as far as its keys tell, and the keys of its first row."""
     try:
-        value: Any = next((block[0] for block in read_values(path) if block), None)
+        return program_for(next(filter(None, read_values(path)), []))
     except (DataError, OSError):
-        value = None
-    before, rows = rows_within(value)
-    rows = rows or ([value] if isinstance(value, dict) else [])
-    return row_program(rows or [{"": ""}], before), [*rows[0]] if rows else []
+        return program_for([])
 
 
 UNUSABLE = (DataError, MissingDependencyError)

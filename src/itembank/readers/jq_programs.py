@@ -1,211 +1,228 @@
-"""Programs of jq that messages advise: written from the keys of JSON that is no table."""
+"""Programs of jq that messages advise: one walk finds the records in JSON, and what is told on the way to them."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from itembank.errors import remedy, shell_word
 from itembank.readers.chosen_rows import is_row_number
 from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
+from itembank.readers.telling_apart import kind_of
 from itembank.responses.how_read import CONTENT
 
 NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
 """Keys that may name an item where nothing else does."""
-Rows = list[dict[str, Any]]
-LIST, BY_KEY = "[] | ", "to_entries[] | .key"
-BY_COLUMNS = ".columns as $columns | .data[] | [$columns, .] | transpose | map({(.[0]): .[1]}) | add | "
-"""A table of pandas, or of Weights & Biases, and the program to its rows."""
-DEEPEST, MOST_ROWS, MOST_RECORDS = 4, 200, 10_000
-"""How deep, and in how many values, rows are looked for; of how many rows the program is written."""
+BY_COLUMNS = " | . as {$columns, $data} | $data | map([$columns, .] | transpose | map({(.[0]): .[1]}) | add)"
+"""The path to the rows of a table of pandas, or of Weights & Biases."""
+DEEPEST, MOST_PARTS, MOST_ROWS = 6, 200, 10_000
+"""How deep, and in how many parts of one value, rows are looked for; of how many rows the program is written."""
+Found: TypeAlias = tuple[list[str], list[tuple[Any, ...]]]
+"""The path to the parts of each level, and rows: what is told around a record, outermost first, and the record.
+
+What is told is by its path, the key of a part by "". A record is an object, or an answer.
+"""
 
 
-def rows_within(value: Any, id_of: str = "", depth: int = DEEPEST) -> tuple[str, Rows]:
-    """Return the rows, objects in a list or by their ids, in a value of JSON, and the program of jq to them.
+def program_for(values: Sequence[Any]) -> tuple[str, list[str]]:
+    """Write the program of jq that makes rows of the values of a file; return it, and the keys of a record.
 
-    Those that tell a response go before others, then those that name their items, then many before few. The program
-    knows a model that is told beside the rows as $model, and an item, or the id of each row, as $item. What an id, or a
-    name, beside the rows is of, is `id_of`.
+    Records that tell a response go before others, then those that name their items, then many before few. What is told
+    around them is $model, $item and $task; '...' is what is not known.
     """
-    inside = value if isinstance(value, dict) else {"": value}
-    names, split = (inside[key] if isinstance(inside.get(key), list) else [] for key in ("columns", "data"))
+    value = values[0] if len(values) == 1 else [*values]
+    steps, rows = _found(value, MOST_ROWS, DEEPEST)
+    rows = rows or [({}, value if isinstance(value, dict) else {})]
+    program = _written(steps, rows).removeprefix(".[] | " * (len(values) > 1))
+    return program, [*rows[0][-1]] if isinstance(rows[0][-1], dict) else []
+
+
+def row_program(columns: Sequence[str]) -> str:
+    """Write the program of jq that makes a response of each row of a table with these columns."""
+    return _written([], [({}, dict.fromkeys(columns, ""))])
+
+
+def _found(value: Any, most: int, depth: int) -> Found:
+    """Find the rows in a value: its parts, what they hold, or what is at one of its keys."""
+    if not depth or not isinstance(value, dict | list):
+        return [], []
+    is_list = isinstance(value, list)
+    entries = enumerate(value) if isinstance(value, list) else value.items()
+    parts: dict[Any, Any] = dict(islice(entries, most if is_list else max(most, MOST_PARTS)))
+    held = {key: one for key, one in parts.items() if isinstance(one, dict | list) and (one or is_list)}
+    are_parts = len(held) == len(parts) > 1 - is_list
+    told = {key: {} if is_list else {"": key} for key in held}
+    best: Found = [], []
+    if are_parts and (
+        _are_alike([*held.values()]) or (is_list and all(isinstance(one, dict) for one in held.values()))
+    ):
+        best = [""], [({}, told[key], one) for key, one in held.items()]
+    if _rank(best)[:2] == (2, True):
+        return best
+    some = [*held][:MOST_PARTS]
+    inside = {key: _found(held[key], -(-most // len(some)), depth - 1) for key in some}
+    firsts = [rows[0][-1] for _, rows in inside.values() if rows]
+    if are_parts and len(firsts) == len(some) and (_are_alike(firsts) or all(map(_is_response, firsts))):
+        paths = inside[some[0]][0]
+        rows = [({}, told[key] | row[0], *row[1:]) for key in some for row in inside[key][1]]
+        kind, has_items, _ = _rank((paths, rows))
+        is_known = kind == 2 or (kind == 1 and (not is_list or _model_of(rows[0][1]) or "$model" in paths[0]))
+        if is_known and all(own == paths for own, _ in inside.values()) and (kind, has_items) >= _rank(best)[:2]:
+            best = ["", *paths], rows
+    return best if is_list or _rank(best)[0] == 2 else _at_keys(parts, inside, max(best, _answers(parts), key=_rank))
+
+
+def _at_keys(value: Mapping[str, Any], inside: Mapping[str, Found], best: Found) -> Found:
+    """Return the best of the rows found in an object and those that are at one of its keys."""
+    names, split = (own if isinstance(own := value.get(key), list) else [] for key in ("columns", "data"))
     if {*map(type, names)} == {str} and {*map(type, split)} == {list}:
-        return BY_COLUMNS, [dict(zip(names, one, strict=False)) for one in split]
-    best = _by_ids(inside, depth)
-    for key, one in inside.items() if depth and not best[1] else ():
-        before, rows = _rows_of(one, depth - 1)
-        if rows and _rank(rows) > _rank(best[1]):
-            beside = {other: own for other, own in inside.items() if other != key}
-            at = jq_key(key) if isinstance(value, dict) else "."
-            best = _with_told(beside, f"{at}{before}", rows, id_of), rows
+        return [BY_COLUMNS], [({}, {}, dict(zip(names, one, strict=False))) for one in split[:MOST_ROWS]]
+    for key, inner in inside.items():
+        if _rank(inner) <= _rank(best):
+            continue
+        (path, *paths), rows = inner
+        beside = dict(_places({other: own for other, own in value.items() if other != key}))
+        are_numbers = all(_is_response(own) for at, own in beside.items() if at != _model_of(beside))
+        are_settings = path or (_rank(inner)[0] == 1 and "" in rows[0][1] and not are_numbers)
+        if _rank(inner)[0] == 2 or not are_settings:
+            at = jq_key(key)
+            rows = [(beside | {f"{at}{place}": own for place, own in row[0].items()}, *row[1:]) for row in rows]
+            best = [f"{at}{path}", *paths], rows
     return best
 
 
-def rows_below(records: Sequence[dict[str, Any]]) -> tuple[str, Rows]:
-    """Return the rows in each of some records, and the program to them; the records where they are rows."""
-    if len(records) == 1:
-        before, rows = rows_within(records[0])
-        return before, rows or [*records]
-    before, rows = _rows_of([*records], DEEPEST)
-    return before.removeprefix(LIST), rows
+def _answers(value: Mapping[str, Any]) -> Found:
+    """Find the answers by their ids that an object is, but for the model beside them."""
+    beside = {key: own for key, own in value.items() if not _is_response(own)}
+    models = [_model_of(dict(_places(beside))) or (jq_key(key) if is_row_number(key) else "") for key in beside]
+    if len(value) < 2 + len(beside) or len(beside) > 1 or not all(models) or _tells(value):
+        return [], []
+    path = "".join(f" | {model} as $model | del({jq_key(key)})" for key, model in zip(beside, models, strict=True))
+    return [path], [({}, {"": key}, own) for key, own in value.items() if key not in beside]
 
 
-def _rows_of(value: Any, depth: int) -> tuple[str, Rows]:
-    """Return the rows that a list, or objects by their ids, are or hold, and the program to them behind a path."""
-    if isinstance(value, dict):
-        before, rows = _by_ids(value, depth)
-        return f" | {before}", rows
-    if not (isinstance(value, list) and value and all(isinstance(row, dict) for row in value)):
-        return "", []
-    some = value[:MOST_ROWS]
-    deeper = [] if _tells(some) and _item_of(some[0]) else [rows_within(row, depth=depth)[1] for row in some]
-    if deeper and all(map(_tells, deeper)):
-        ids = [_item_of(row) for rows in deeper for row in rows]
-        is_model = all(ids) and len({*ids}) < len(ids)  # the same items come again
-        found = [rows_within(row, "model_id" if is_model else "item_id", depth) for row in some]
-        if len({before for before, _ in found}) == 1:
-            return f"{LIST}{found[0][0]}", [row for _, rows in found for row in rows]
-    return LIST, value
+def _rank(found: Found) -> tuple[int, bool, int]:
+    """Say whether rows tell a response (2), or are answers (1), whether they name items, and how many there are."""
+    record = found[1][0][-1] if found[1] else None
+    if not isinstance(record, dict):
+        return (1 if found[1] else -1), False, len(found[1])
+    return 2 * _tells(record), bool(_item_of([dict(_places(record))], record)), len(found[1])
 
 
-def _by_ids(inside: Mapping[str, Any], depth: int = 1) -> tuple[str, Rows]:
-    """Return the rows that are the values of an object, or are in each of them, and the program; else nothing."""
-    keys, values = [*inside][:MOST_ROWS], [*inside.values()][:MOST_ROWS]
-    if not depth or len(values) < 2 or not all(isinstance(one, dict | list) and one for one in values):
-        return "", []
-    are_records = _are_records(values)
-    parts = [rows_within(one, depth=depth - 1) for one in values]
-    first, rows = parts[0]
-    is_below = _tells(rows) or not (are_records and _tells(values))
-    if first and is_below and all(before == first and _are_alike([rows[0], own[0]]) for before, own in parts):
-        is_model = " as $item" in first or _are_models(keys, [own[0] for _, own in parts])
-        outer = "model" if is_model and " as $model" not in first else "item"
-        if " as $model" in first and all(ids := [_item_of(row) for row in rows]):
-            outer, n_of_items = "task" if ".key as $model" in first else "run", {*Counter(ids).values()}
-            if outer == "task" and (1 in n_of_items or len(n_of_items) > 1):  # models answer the same items
-                outer, first = "model", first.replace(".key as $model", ".key as $task")
-        return f"{BY_KEY} as ${outer} | .value | {first}", [row for _, own in parts for row in own]
-    return (f"{BY_KEY} as $item | .value | ", values) if are_records else ("", [])
-
-
-def _with_told(beside: Mapping[str, Any], before: str, rows: Rows, id_of: str) -> str:
-    """Put before a program the model and the item that are told beside the rows, where these do not tell them."""
-    places = {at: own for at, own in _places(beside) if isinstance(own, str | int)}
-    named = {at: at.removesuffix(".name") for at in places}
-    depths = {at: name.count(".") for at, name in named.items() if _is_named(name, "model_id")}
-    models = [at for at, depth in depths.items() if depth == min(depths.values())]  # a judge's is deeper
-    ids = [jq_key(key) for key in NUMBERED if key in beside]
-    item = "" if _item_of(rows[0]) else _place_of("item_id", [places]) or (ids[0] if ids and id_of == "item_id" else "")
-    if item:
-        before = f"{item} as $item | {before.replace('.key as $item', '.key as $model')}"
-    if id_of == "model_id" and not models:
-        models = ([".name"] if "name" in beside else ids)[:1]
-    if len(models) == 1 and not any(_is_named(at, "model_id") for at, _ in _places(rows[0])):
-        guessed = "|".join(map(re.escape, (".key", ".name", *map(jq_key, NUMBERED))))
-        before = f"{models[0]} as $model | " + re.sub(rf"(?<=\| )({guessed}) as \$model", r"\1 as $task", before)
-    return before
-
-
-def _item_of(row: Mapping[str, Any]) -> str:
-    """Return what names the item of a row; nothing where nothing does."""
-    places = dict(_places(row))
-    at = _item_at(tuple(places), tuple(row))
-    return str(places.get(at)) if at else ""
-
-
-@lru_cache
-def _item_at(places: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    """Return the path of what names the item, by the paths and keys of a row: those of a million rows are alike."""
-    ids = [jq_key(key) for key in keys if is_id(key) or key in NUMBERED]
-    return _place_of("item_id", [dict.fromkeys(places)]) or (ids[0] if len(ids) == 1 else "")
-
-
-def _rank(rows: Rows) -> tuple[bool, bool, int]:
-    return _tells(rows), bool(rows and _item_of(rows[0])), len(rows)
-
-
-def _tells(rows: Sequence[Any]) -> bool:
-    """Whether the first of some records tells a response, but in rows by their ids."""
-    if not rows or _by_ids(rows[0])[1]:
-        return False
-    own = {key: one for key, one in rows[0].items() if not (isinstance(one, dict) and _by_ids(one)[1])}
-    return bool(_place_of("response", [dict(_places(own))]))
+def _tells(record: Mapping[str, Any]) -> bool:
+    return bool(_place_of("response", [dict(_places(record))]))
 
 
 def _are_alike(records: Sequence[Any]) -> bool:
-    """Whether most keys of the first record are those of each."""
-    return all(2 * len({*records[0]} & {*one}) > len(records[0]) for one in records)
+    """Whether these are objects that each have most keys of the first."""
+    are_objects = all(isinstance(one, dict) for one in records)
+    return are_objects and all(2 * len({*records[0]} & {*one}) > len(records[0]) for one in records)
 
 
-def _are_records(values: Sequence[Any]) -> bool:
-    """Whether objects by their ids are records that tell a response, or texts, and not answers by other ids."""
-    if not all(isinstance(one, dict) for one in values) or not _are_alike(values):
-        return False
-    return _tells(values) or not all(map(_is_response, values[0].values()))
+def _model_of(told: Mapping[str, Any]) -> str:
+    """Return the path of the one model that is told: a judge's is deeper."""
+    names = {at: at.removesuffix(".name") for at, own in told.items() if isinstance(own, str | int)}
+    depths = {at: name.count(".") for at, name in names.items() if _is_named(name, "model_id")}
+    models = [at for at, depth in depths.items() if depth == min(depths.values())]
+    return models[0] if len(models) == 1 else ""
 
 
-def _are_models(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether rows that are grouped by these keys tell of items by other names, so that the keys are models."""
-    own = [_item_of(row) for row in rows]
-    return all(own) and own != [*keys] and not any(_is_named(at, "model_id") for at, _ in _places(rows[0]))
+def _item_of(places: Sequence[Mapping[str, Any]], record: Mapping[str, Any]) -> str:
+    """Return the path of what names the items of records: an item, the only id, or a number."""
+    ids = [at for key in record if is_id(key) and not _is_named(at := jq_key(key), "model_id")]
+    numbered = [jq_key(key) for key in NUMBERED if key in record]
+    return _place_of("item_id", places) or next(iter(ids if len(ids) == 1 else numbered), "")
 
 
-def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]] = NAMES_IN_TURN) -> bool:
-    """Whether the last key of a path is usual for a column of ours."""
-    last = place.rpartition(".")[2].strip('[]"')  # also of a key that has dots itself
-    return any(plain_name(last) in names.get(ours, ()) for names in turns)
+def _roles(rows: Sequence[tuple[Any, ...]], model: str, item: str) -> dict[str, tuple[int, str]]:
+    """Return the level, and the path there, of what names the model, the item and the task of rows; -1 is the record.
 
-
-def row_program(records: Sequence[Mapping[str, Any]], before: str = "") -> str:
-    """Write the program of jq that makes a row of each response in some records; '...' stands for what is not known.
-
-    What goes through the records comes before. Of many records some are looked at, evenly many.
+    What is told nearer to a record goes before. Of ids that nothing names, the innermost are the items, and those are
+    models below which the same items come again; others that items and models have several of are tasks.
     """
-    records = records[:: -(-len(records) // MOST_RECORDS) or 1]
-    inner = [own for one in records for own in one.values()]
-    if inner and all(isinstance(own, dict) and all(map(_is_response, own.values())) for own in inner):
-        if len(inner) == 1:
-            row = "{model_id: $stem, item_id: .key, response: .value}"
-            return f"{before}{jq_key(next(iter(records[0])))} | to_entries[] | {row}"
-        row = "{model_id: .key, item_id: $item, response: .value}"
-        return f"{before}{BY_KEY} as $item | .value | to_entries[] | {row}"
-    places = [dict(_places(one)) for one in records]
-    response = _place_of("response", places)
+    roles: dict[str, tuple[int, str]] = {}
+    unknown: list[tuple[int, str]] = []
+    tasks: list[tuple[int, str]] = []
+    for level, one in enumerate(rows[0][:-1]):
+        named = {"model": _model_of(one), "item": _place_of("item_id", [one])}
+        roles |= {name: (level, at) for name, at in named.items() if at}
+        ids = [at for at in ("", *map(jq_key, ("name", *NUMBERED))) if isinstance(one.get(at), str | int)][:1]
+        unknown += [(level, at) for at in ids if level and not (at and any(named.values()))]
+        tasks += [(level, at) for at in one if kind_of(_last(at)) == "task" and isinstance(one[at], str)]
+    roles |= {name: (-1, at) for name, at in (("model", model), ("item", item)) if at}
+    if "item" not in roles and unknown:
+        if "." in rows[0][-1] and not roles and "" in rows[0][-3]:  # of answers the outer ids are the items
+            roles["model"] = unknown.pop()
+        numbered = [at for at in unknown if at[1] not in {"", ".name"}]
+        roles.update(("item", at) for at in numbered or unknown if at[1] != ".name")
+        unknown = [at for at in unknown if at not in roles.values()]
+
+    def values(at: tuple[int, str]) -> list[str]:
+        return [str(row[at[0]].get(at[1])) for row in rows]
+
+    items = values(roles.get("item", (-1, "")))
+    for at in sorted(unknown, key=lambda at: at[0] - len(rows[0]) if at[1] else -at[0]):  # names go before keys
+        pairs = {*zip(values(at), items, *(values(one) for one in unknown if one != at), strict=True)}
+        n_times = Counter(pair[1:] for pair in pairs).values()
+        if len({*values(at)}) == 1 or 2 * sum(n > 1 for n in n_times) >= len(n_times):
+            roles.setdefault("model", at)
+    models = values(roles.get("model", (-1, "")))
+    for at in (*unknown, *tasks):
+        n_models, n_items = (len({*zip(values(at), own, strict=True)}) for own in (models, items))
+        if at not in roles.values() and n_models > len({*models}) and n_items > len({*values(at)}):
+            roles.setdefault("task", at)
+    return roles
+
+
+def _written(paths: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+    """Write the program to rows from the paths to them, and from what is told there and in them."""
+    records, places = [row[-1] for row in rows if isinstance(row[-1], dict)], [dict(_places(row[-1])) for row in rows]
+    response = _place_of("response", places) if records else "."
     own = [one for one in places if response in one] or places
-    model = _place_of("model_id", own) or next((at for at in own[0] if is_row_number(at.removeprefix("."))), "")
-    others = [value for one in places for at, value in one.items() if at != model]
-    if model and not response and len(others) > 1 and all(map(_is_response, others)):
-        row = "to_entries[] | {model_id: $model, item_id: .key, response: .value}"
-        keys = [jq_key(key) for key, value in records[0].items() if isinstance(value, dict)]
-        answers = keys[0] if len(keys) == 1 and not model.startswith(keys[0]) else f"del({model})"
-        return f"{before}{model} as $model | {answers} | {row}"
-    name = _place_of("model_id", own) or ("$model" if " as $model" in before else "$stem")
-    ids = [jq_key(key) for key in records[0] if is_id(key) and jq_key(key) != model]
-    told = next((jq_key(key) for key in NUMBERED if key in records[0]), "...")
-    told = "$item" if " as $item" in before else ids[0] if len(ids) == 1 else told
-    item = _place_of("item_id", own) or told
-    if " as $task" in before:
-        item = f'"\\($task)/\\({item})", scenario: $task'
-    program = f"{{model_id: {name}, item_id: {item}, response: {response or '...'}}}"
+    model = "$model" if "$model" in "".join(paths) else _place_of("model_id", own)
+    item = _place_of("item_id", own) if "" in rows[0][-2] or not records else _item_of(own, records[0])
+    roles = _roles([(*row[:-1], one) for row, one in zip(rows, places, strict=True)], model, item)
+    program = ""
+    for level, path in enumerate([None, *paths]):
+        names = {at: name for name, (own_level, at) in roles.items() if own_level == level}
+        if path is not None:
+            way = f"{path} | to_entries[] | .key as ${names['']} | .value" if "" in names else f"{path or '.'}[]"
+            program += f"{way} | ".removeprefix(" | ")
+        program += "".join(f"{at} as ${name} | " for at, name in names.items() if at)
+    known = {name: f"${name}" if level >= 0 else at for name, (level, at) in roles.items()}
+    item = known.get("item", "...")
+    item = f'"\\($task)/\\({item})", scenario: $task' if "task" in known else item
+    row = f"{{model_id: {known.get('model', '$stem')}, item_id: {item}, response: {response or '...'}}}"
+    chosen = [at for at in own[0] if kind_of(_last(at)) == "choice" and {type(one.get(at)) for one in own} == {bool}]
+    if response and chosen:
+        program += f"select({chosen[0]}) | "
+    elif len(own) < len(rows):
+        program += f"select({response}? != null) | "
     # what else a row tells may tell rows of one model and item apart; not where it would be taken for a column of ours
-    optional = {*LONG_COLUMNS, CONTENT} - {"model_id", "item_id", "response"}
-    has_ours = any(
-        key in optional and (key == CONTENT or isinstance(value, dict | list))
-        for one in records
-        for key, value in one.items()
-    )
-    program = program if has_ours else f". + {program}"
-    return before + (f"select({response}? != null) | " if len(own) < len(places) else "") + program
+    held = {key for one in records for key, own in one.items() if key == CONTENT or isinstance(own, dict | list)}
+    has_ours = {*LONG_COLUMNS, CONTENT} & held - {"model_id", "item_id", "response"}
+    return f"{program}{row}" if has_ours or not records else f"{program}. + {row}"
 
 
 def how_to_run(program: str, path: Path) -> str:
     """Say how a file is read by a program."""
     python = f"read_responses({str(path)!r}, spec=ReadingSpec(jq={program!r}))"
     return remedy(python, f"itembank import {shell_word(path)} --jq {shell_word(program)} -o responses.parquet")
+
+
+def _last(place: str) -> str:
+    """Return the last key of a path, or of a key that has dots itself."""
+    return place.rpartition(".")[2].strip('[]"')
+
+
+def _is_named(place: str, ours: str, turns: Sequence[Mapping[str, Sequence[str]]] = NAMES_IN_TURN) -> bool:
+    """Whether the last key of a path is usual for a column of ours."""
+    return any(plain_name(_last(place)) in names.get(ours, ()) for names in turns)
 
 
 def _is_response(value: Any) -> bool:
@@ -218,14 +235,17 @@ def jq_key(name: str) -> str:
     return f".{name}" if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f".[{json.dumps(name)}]"
 
 
-def _places(record: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Give the paths of a record's values as jq writes them, and the values."""
-    for key, value in record.items():
+def _places(record: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Give the paths of a record's values as jq writes them, and the values; rows by their ids are no values."""
+    if not isinstance(record, dict):
+        yield ".", record
+        return
+    for key, value in islice(record.items(), MOST_ROWS):
         at = f"{before}{jq_key(key)}"
-        if isinstance(value, dict):
-            yield from _places(value, at)
-        else:
+        if not isinstance(value, dict):
             yield at, value
+        elif len(value) < 2 or not _are_alike([*value.values()]):
+            yield from _places(value, at)
 
 
 def _place_of(ours: str, places: Sequence[Mapping[str, Any]]) -> str:

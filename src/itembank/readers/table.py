@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +30,8 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import BY_KEY, how_to_run, jq_key, row_program, rows_below
-from itembank.readers.json_files import each_record, first_record, read_values
+from itembank.readers.jq_programs import how_to_run, jq_key, program_for, row_program
+from itembank.readers.json_files import first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
     as_texts,
@@ -180,7 +179,7 @@ def _check_beside(
     own, other = (text.cast(pl.Float64, strict=False).fill_nan(None) for text in texts)
     at, at_other = jq_key(response), jq_key(beside[0])
     value = f"({at} | tonumber) / ({at_other} | tonumber)" if beside == tops else f"{at} == {at_other}"
-    row = row_program([dict.fromkeys(columns, "")]).rpartition("response: ")[0]
+    row = row_program(columns).rpartition("response: ")[0]
     program, alone = how(jq=f"{row}response: ({value})}}"), how(columns={"response": response})
     if beside == tops:
         unlike = frame.filter((other != 1.0) & own.is_not_null())
@@ -609,7 +608,13 @@ def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) 
 
 def _of_objects(path: Path, spec: ReadingSpec) -> str:
     """Say by which program of jq rows of JSON that hold objects are read; empty where they hold none, or are long."""
-    records = [*islice(each_record(path), 1000)] if file_kind(path) == "json" else []
+    try:
+        values = next(filter(None, read_values(path)), []) if file_kind(path) == "json" else []
+    except DataError:
+        return ""
+    records = (values[0] if len(values) == 1 and isinstance(values[0], list) else values)[:1000]
+    if not all(isinstance(one, dict) for one in records):
+        return ""
     ours = str(records[0].get("schema_version", "")) if records else ""
     if ours.partition(".")[0] == "itembank":
         return f"is what itembank wrote ({quoted(ours)}), and no results. Give the answers of models to items."
@@ -617,16 +622,14 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
-    each = ".[] | " if isinstance(next(block[0] for block in read_values(path) if block), list) else ""
-    before, rows = rows_below(records)
-    program = row_program(rows, each + before)
-    by_key = {"model_id: .key": ".key and $item", f"as $task | .value | {BY_KEY} as $model": "as $task and as $model"}
-    exchange = "".join(
-        f" (if the outer keys are models, exchange {two})" for at, two in by_key.items() if at in program
-    )
+    program, _ = program_for(values)
+    outer = re.search(r"(\$\w+) \| .value \| to_entries\[\] \| .key as \$model", program)
+    more = f" (if the outer keys are models, exchange as {outer[1]} and as $model)" if outer else ""
+    if re.search(r"select\(\S+\)", program):
+        more += " Its rows are options of questions, of which it takes those that were chosen."
     return (
         f"rows of a table hold values, and these hold objects: {shown(held)}. A program of jq makes rows of them: "
-        f"{how_to_run(program, path)}{exchange}"
+        f"{how_to_run(program, path)}{more}"
     )
 
 

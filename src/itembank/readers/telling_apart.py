@@ -21,7 +21,7 @@ from itembank.readers.settling import can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 from itembank.tables import plural
 
-Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "option", "unknown"]
+Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "choice", "option", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
     "attempt": "attempt run replication replicate rep repeat repetition trial sample iteration try completion "
     "generation rollout seed epoch",
@@ -32,6 +32,7 @@ _STEMS: Final[Mapping[Kind, str]] = {
     "quantization quant precision provider temperature config setup setting tool variant "
     "condition arm method strategy approach",
     "version": "language lang locale",
+    "choice": "chosen ischosen selected isselected picked ispicked",
     "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot",
     "option": "option optiontext answeroption choice choicetext answerchoice alternative",
 }
@@ -53,6 +54,7 @@ WHAT_TO_DO: Final[Mapping[Kind, str]] = {
     "agent": "it is a part of the model's id",
     "version": "it is a part of the item's id",
     "prompt": "take one",
+    "choice": "if rows are options of questions, take those that were chosen",
     "option": "where a row is one answer option, keep the one that was chosen alone",
 }
 
@@ -165,6 +167,8 @@ def _parts_and_attempts(found: _Repeated) -> tuple[list[str], Sequence[str]]:
     """Columns that tell rows of a pair apart and are none of attempts; else those that number its attempts."""
     shares = {name: share for name in found.columns if (share := found.share(name)) > 0.0}
     kinds = {name: kind_of(name) for name in shares}
+    if chosen := [name for name, kind in kinds.items() if kind == "choice" and _taken(found.columns[name])]:
+        return chosen[:1], ()
     parts = [
         name
         for name, kind in kinds.items()
@@ -177,6 +181,12 @@ def _parts_and_attempts(found: _Repeated) -> tuple[list[str], Sequence[str]]:
         others = [name for name, kind in kinds.items() if kind in {"option", "unknown"} and found.is_designed(name)]
         parts += next((one for one in _some(others[:FEW_VALUES]) if found.are_unique([*parts, *attempts, *one])), ())
     return parts, next((one for one in _some(attempts) if found.are_unique(one)), ())
+
+
+def _taken(column: pl.Series) -> list[str]:
+    """Return the value of the options that were chosen, where a column tells of each whether it was."""
+    values = sorted(map(str, column.unique()), key=str.lower)
+    return values[1:] if [one.lower() for one in values] in (["false", "true"], ["0", "1"]) else []
 
 
 def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -198,7 +208,7 @@ def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: Reading
         lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
     choices = _choices(values, others)
     if choices:
-        is_settled = found.are_unique([*values], by_attempt=False)
+        is_settled = "choice" in map(kind_of, values) or found.are_unique([*values], by_attempt=False)
         choices |= {"repeats": repeats} if not is_settled and spec.repeats == "error" else {}
         lines.append(f"\nTo read them, add: {how_to_add(spec, **choices)}")
     name = next(iter(values))
@@ -225,6 +235,7 @@ def _choices(values: Mapping[str, list[str]], others: OtherColumns) -> dict[str,
     if metrics:
         more["metric"] = (values[metrics[0]][0],)
     where = {name: values[name][0] for name in (*metrics[1:], *judges, *prompts)}
+    where |= {name: _taken(pl.Series(own))[0] for name, own in values.items() if kind_of(name) == "choice"}
     choices = {"columns": columns, **more, "where": where}
     return {name: value for name, value in choices.items() if value}
 

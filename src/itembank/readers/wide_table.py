@@ -280,7 +280,7 @@ def how_to_compare(frame: pl.DataFrame) -> str:
         both = [f"({jq_key(own[0])} | tonumber)" for own in (given, right)]
     else:
         return ""
-    row = row_program([dict.fromkeys(columns, "")])
+    row = row_program(columns)
     program = row.replace("response: ...", f"response: ({' == '.join(both)})")
     if program == row:  # a column with dots in its name is called as a response
         return f" To read the rows, add: {how(jq=program)}"
@@ -294,7 +294,7 @@ def _are_among(answers: pl.Series, right: pl.Series) -> bool:
 def how_to_list(columns: Sequence[str]) -> str:
     """Say how columns that are one attempt each are read as such; empty where there are none."""
     attempts = attempts_of(columns)
-    row = row_program([dict.fromkeys([name for name in columns if name not in attempts], "")])
+    row = row_program([name for name in columns if name not in attempts])
     program = row.replace("response: ...", f"response: [{', '.join(map(jq_key, attempts))}]")
     return f" To read {shown(attempts)} as attempts, add: {how(jq=program, repeats='count')}" if attempts else ""
 

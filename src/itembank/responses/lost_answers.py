@@ -44,15 +44,12 @@ class LostAnswers:
         """Count them by kind: '30 time-outs, 6 harness errors'."""
         counts = np.bincount(self.kind.ravel(), weights=self.n.ravel(), minlength=len(KINDS)).astype(np.int64)
         order = [code for code in np.argsort(-counts, kind="stable").tolist() if counts[code]]
-        return ", ".join(_counted(KINDS[code], int(counts[code])) for code in order)
-
-
-def _counted(kind: str, n: int) -> str:
-    """Count attempts that ended so: '2 time-outs'."""
-    alone = {"no answer": "without a response", "limit": "stopped by a limit"}
-    plural = "s" * (n != 1)
-    words = alone.get(kind) or (f"{kind}{plural}" if kind in {"error", "time-out"} else f"{kind} error{plural}")
-    return f"{n} {words}"
+        said = []
+        for kind, n in ((KINDS[code], int(counts[code])) for code in order):
+            word = kind if kind in {"error", "time-out"} else f"{kind} error"
+            alone = {"no answer": "without a response", "limit": "stopped by a limit"}
+            said.append(f"{n} {alone.get(kind) or word + 's' * (n != 1)}")
+        return ", ".join(said)
 
 
 def one_policy(sides: Iterable[LostAnswers | None], errors: Errors | None) -> Errors:

@@ -29,19 +29,14 @@ def standardised(column: pl.Series) -> FloatArray | None:
         return None
     days = column if dates is None else dates.to_physical()
     numbers = days.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    if dates is None and _is_size(numbers[np.isfinite(numbers)]):
-        numbers = np.log(numbers)
     is_known = np.isfinite(numbers)
     known = numbers[is_known]
+    # sizes count by their logarithm: they are positive, far apart, and less skewed so
+    is_far = dates is None and known.size and known.min() > 0.0 and known.max() >= 20.0 * known.min()
+    if is_far and abs(_skewness(np.log(known))) < abs(_skewness(known)):
+        numbers, known = np.log(numbers), np.log(known)
     centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
     return np.where(is_known, (numbers - centre) * (1.0 / spread if spread > 0.0 else 0.0), 0.0)
-
-
-def _is_size(numbers: FloatArray) -> bool:
-    """Whether numbers count by their logarithm, as sizes do: positive, far apart, and less skewed so."""
-    if numbers.size == 0 or numbers.min() <= 0.0 or numbers.max() < 20.0 * numbers.min():
-        return False
-    return abs(_skewness(np.log(numbers))) < abs(_skewness(numbers))
 
 
 def _skewness(numbers: FloatArray) -> float:

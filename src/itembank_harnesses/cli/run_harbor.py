@@ -1,6 +1,5 @@
 """`itembank run harbor`: run chosen items inside Harbor."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.gate import Judging
 from itembank.cli.new_results import importing_first, note_known_models
-from itembank.cli.render import Printer, note, warnings_as_notes
+from itembank.cli.render import note, warnings_as_notes
 from itembank.cli.session_options import RunSession, session_spec
 from itembank.cli.signatures import argument, option, verb
 from itembank.readers.reading_specs import ReadingSpec
@@ -55,6 +54,7 @@ def run_harbor_command(
     The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if the version of the
     data set or time limits are not those of the bank's runs.
     """
+    from itembank.sessions.first_items import excluded_items
     from itembank_harnesses.harbor import HarborRun
 
     adaptive, gate, out = which["adaptive"], which["gate"], outputs["out"]
@@ -64,12 +64,21 @@ def run_harbor_command(
         reading = ReadingSpec(errors=choices["errors"], allow_mixed_prompts=ignore_prompts)
         run = HarborRun.of(loaded, data_set, output, arguments, n_attempts=n_attempts, spec=reading)
         others = [item for item in loaded.responses.item_ids if item not in set(run.item_ids)]
-        spec = _without(loaded, session_spec(choices), others) if adaptive else None
+        spec = session_spec(choices) if adaptive else None
+        if spec is not None and others:  # items of other data sets, which are not asked
+            excluded = (*excluded_items(loaded, spec), *others)
+            spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         plan = None if gate is None else run_common.gate_of(gate, loaded, ignore_prompts=ignore_prompts)
         chosen = None if adaptive or plan else run_common.chosen_items(loaded, which, others)
         if dry_run:
             item_ids = run_common.items_to_run(loaded, chosen, spec, plan)
-            _print_expected(run, item_ids, spec, plan, out)
+            most = len(item_ids)
+            if spec is not None and spec.budget.n_items is not None:
+                most = min(spec.budget.n_items, most)
+            trials = "a trial" if run.n_attempts == 1 else f"{run.n_attempts} trials"
+            title = f"Would run {trials} of each of {most:,} tasks; nothing was run"
+            counted = {"n_items": most, "n_items_full": len(run.item_ids), **run.expected_costs(item_ids, most)}
+            run_common.print_dry_run(run.bank, counted, out, plan, title)
             return
         run.check()
         name = model_id or run.model_id
@@ -94,25 +103,6 @@ def run_harbor_command(
                 verdict = run_common.run_gate(asked, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
     if gate is not None:
         run_common.end_gate_of_run(verdict, outputs)
-
-
-def _without(bank: "ib.Bank", spec: "ib.SessionSpec", others: Sequence[str]) -> "ib.SessionSpec":
-    """Return a session that does not ask items of other data sets."""
-    from itembank.sessions.first_items import excluded_items
-
-    excluded = (*excluded_items(bank, spec), *others)
-    return replace(spec, constraints=replace(spec.constraints, excluded=excluded)) if others else spec
-
-
-def _print_expected(
-    run: "HarborRun", item_ids: Sequence[str], spec: "ib.SessionSpec | None", plan: "ib.GatePlan | None", out: Printer
-) -> None:
-    """Print what would be run at most, and what it would cost."""
-    most = len(item_ids) if spec is None or spec.budget.n_items is None else min(spec.budget.n_items, len(item_ids))
-    trials = "a trial" if run.n_attempts == 1 else f"{run.n_attempts} trials"
-    title = f"Would run {trials} of each of {most:,} tasks; nothing was run"
-    counted = {"n_items": most, "n_items_full": len(run.item_ids), **run.expected_costs(item_ids, most)}
-    run_common.print_dry_run(run.bank, counted, out, plan, title)
 
 
 def _run_asked(run: "HarborRun", batch: int, _bank: "ib.Bank", session: "Asking", journal: Path, **how: Any) -> None:

@@ -71,7 +71,13 @@ def run_command(call: HarnessCall, folder: Path) -> None:
     if kept.is_file() and kept.read_text(encoding="utf-8") != text:
         raise DataError(f"{folder} holds a run with other choices ({TASK_FILE}); take another folder.")
     with alone_in(folder, "Inspect") as handles:
-        _call_inspect(call, folder, text, handles)
+        run = last_run(folder)
+        if run is None or not run.is_finished:
+            write_text(kept, text)
+            words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
+            if run is not None and run.samples:
+                words = ["eval-retry", str(run.path), "--log-buffer", "1"]
+            call_program([sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)], handles, PATIENCE)
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
         raise DataError(
@@ -83,21 +89,6 @@ def run_command(call: HarnessCall, folder: Path) -> None:
             f"{folder}: Inspect did not finish; its output is above. Give the same command again to go on; no "
             "sample that was answered is run again."
         )
-
-
-def _call_inspect(call: HarnessCall, folder: Path, text: str, handles: tuple[int, ...]) -> None:
-    """Call Inspect unless the run is finished."""
-    run = last_run(folder)
-    if run is not None and run.is_finished:
-        return
-    kept = folder / TASK_FILE
-    write_text(kept, text)
-    if run is None or not run.samples:
-        words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
-    else:
-        words = ["eval-retry", str(run.path), "--log-buffer", "1"]
-    words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
-    call_program(words, handles, PATIENCE)
 
 
 def last_run(folder: Path) -> InspectRun | None:

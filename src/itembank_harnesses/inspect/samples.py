@@ -27,7 +27,7 @@ from itembank.errors import (
 )
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain
+from itembank.readers.matching import AUTO, NATIVE, find_items, native_ids, plain
 from itembank.responses.error_kinds import KINDS, NO_ANSWER, Errors
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import names_in_harness
@@ -113,7 +113,12 @@ def samples_by_item(
     for number, sample in enumerate(samples, start=1):
         sample.id = number if sample.id is None else sample.id
         by_id[str(sample.id)] = sample
-    documents = [_document(known.task, sample) for sample in by_id.values()]
+    documents = []
+    for sample in by_id.values():
+        text = sample.input if isinstance(sample.input, str) else [one.model_dump() for one in sample.input]
+        record = {"id": sample.id, "input": text, "target": sample.target, "choices": sample.choices}
+        document = sample_document(known.task, {**record, "metadata": sample.metadata}, is_whole=True)
+        documents.append(document)
     found = find_items(bank.responses.items, wanted, documents, match)
     check_same_content(found, bank.responses.items, "inspect")
     asked = {item_id: by_id[found[item_id].name] for item_id in wanted}
@@ -121,14 +126,6 @@ def samples_by_item(
         if item_id in asked and str(asked[item_id].id) != native:
             asked[item_id].id = native
     return asked
-
-
-def _document(task: str, sample: Any) -> Document:
-    """Make a document of one of Inspect's samples."""
-    record = {"id": sample.id, "input": sample.input, "target": sample.target, "choices": sample.choices}
-    if not isinstance(sample.input, str):
-        record["input"] = [one.model_dump() for one in sample.input]
-    return sample_document(task, {**record, "metadata": sample.metadata}, is_whole=True)
 
 
 def logged_sample(sample: Any) -> Sample:

@@ -202,7 +202,18 @@ def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
 
     They are unknown where a file says them.
     """
-    given = _given(arguments)
+    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
+    command = click.Command(
+        "eval",
+        params=[
+            *(click.Option([name]) for name in names),
+            click.Option(["-S", "solver_args"], multiple=True),
+            click.Option(["--model-role"], multiple=True, envvar="INSPECT_EVAL_MODEL_ROLE"),
+        ],
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
+    )
+    given = command.make_context("eval", list(arguments)).params
     if given["solver_config"] or given["run_config"] or given["generate_config"]:
         return {}
     config = {} if given["system_message"] is None else {"system_message": given["system_message"]}
@@ -231,22 +242,6 @@ def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None
     header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
     header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
     return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).run.settings["task"])
-
-
-def _given(arguments: Sequence[str]) -> dict[str, Any]:
-    """Read the options of Inspect's command that make prompts."""
-    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
-    command = click.Command(
-        "eval",
-        params=[
-            *(click.Option([name]) for name in names),
-            click.Option(["-S", "solver_args"], multiple=True),
-            click.Option(["--model-role"], multiple=True, envvar="INSPECT_EVAL_MODEL_ROLE"),
-        ],
-        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-        add_help_option=False,
-    )
-    return command.make_context("eval", list(arguments)).params
 
 
 def _of_itembank(function: Any) -> Any:
@@ -346,7 +341,14 @@ def adaptive(
     """
     loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     known = loaded.known
-    spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
+    if session is not None:
+        spec = SessionSpec.from_dict(session)
+    elif half_width is None and max_items is None:
+        raise ParameterError("half_width or max_items must be given: when is the run to stop?")
+    else:
+        target = known.scenarios[0] if known.others and len(known.scenarios) == 1 else OVERALL
+        stopping = Stopping(half_width={} if half_width is None else {target: half_width})
+        spec = SessionSpec(target=target, budget=Budget(max_items), stopping=stopping, seed=seed)
     text = json.dumps(spec.to_dict(), sort_keys=True)
     asking = AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL)
     feed = Feed(loaded, asking, batch, estimate_now)
@@ -426,12 +428,3 @@ def subset(
 def _place(path: str) -> str:
     """Return a path, or a bank's name, that holds wherever the log is read."""
     return path if is_bank_name(path) else str(Path(path).resolve())
-
-
-def _spec(known: TaskItems, half_width: float | None, max_items: int | None, seed: int) -> SessionSpec:
-    """Return the session of the plain arguments."""
-    if half_width is None and max_items is None:
-        raise ParameterError("half_width or max_items must be given: when is the run to stop?")
-    target = known.scenarios[0] if known.others and len(known.scenarios) == 1 else OVERALL
-    widths = {} if half_width is None else {target: half_width}
-    return SessionSpec(target=target, budget=Budget(max_items), stopping=Stopping(half_width=widths), seed=seed)

@@ -61,7 +61,10 @@ class HarnessCall:
         if given and given[0] in OTHER_COMMANDS:
             raise ParameterError(f"lm_eval must be called with the arguments of its command run, got {given[0]!r}.")
         for argument in given:
-            owned = _owned(argument)
+            word = argument.partition("=")[0]  # which may be shortened
+            owned = SHORT.get(word[:2], "")
+            if word.startswith("--"):
+                owned = next((one for one in OWNED if len(word) > 3 and one.startswith(word)), "")
             if owned:
                 raise ParameterError(f"{owned} must be left out after the two dashes (--): {OWNED[owned]}.")
         return cls(tuple(given))
@@ -160,8 +163,12 @@ def run_command(
     # results come last, since they say that all samples are there
     with contextlib.nullcontext() if output is None else adding_files(output, last="results_") as folder:
         logged = () if folder is None else ("--output_path", str(folder), "--log_samples")
-        with _arguments(["lm_eval", *call.arguments, *logged]), contextlib.redirect_stdout(sys.stderr):
-            cli_evaluate()
+        kept, sys.argv = sys.argv, ["lm_eval", *call.arguments, *logged]
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                cli_evaluate()
+        finally:
+            sys.argv = kept
 
 
 def import_plugin(name: str) -> None:
@@ -179,24 +186,3 @@ def import_plugin(name: str) -> None:
             f"the module {name!r} cannot be imported: {error}. Give its file (--import FILE.py), or its name with its "
             "folder on PYTHONPATH."
         ) from error
-
-
-@contextlib.contextmanager
-def _arguments(words: list[str]) -> Iterator[None]:
-    """Let a program that reads `sys.argv` see these words."""
-    kept = sys.argv
-    sys.argv = words
-    try:
-        yield
-    finally:
-        sys.argv = kept
-
-
-def _owned(argument: str) -> str:
-    """Return the owned argument that this is, also where it is shortened; else nothing."""
-    word = argument.partition("=")[0]
-    if word[:2] in SHORT and not word.startswith("--"):
-        return SHORT[word[:2]]
-    if not word.startswith("--") or len(word) < 4:
-        return ""
-    return next((owned for owned in OWNED if owned.startswith(word)), "")

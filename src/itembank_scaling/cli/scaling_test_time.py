@@ -92,8 +92,18 @@ def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> No
         print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
-        is_table = out.is_table
-        rows = _wide(law) if is_table else law.rows()
+        rows = law.rows()
+        if out.is_table:  # a line for each curve and k, a column a method
+            wide: dict[tuple[Any, ...], dict[str, Any]] = {}
+            for row in rows:
+                key = (row["model_id"], row["scenario"], row["k"])
+                line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
+                line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
+                if row["method"] == "irsl":
+                    line |= {"low": row["low"], "high": row["high"], "level": law.level}
+                if "truth" in row:
+                    line["truth"] = row["truth"]
+            rows = list(wide.values())
         least = () if are_asked else LEAST_METHODS
         out.rows(rows, "test-time", title=_in_a_sentence(law), least=least)
     elif show == "errors":
@@ -119,17 +129,3 @@ def _in_a_sentence(law: "PassAtKLaw") -> str:
         f"pass@{best['k']:g} of {best['model_id']} on {best['scenario']} should be {score} points ({low} to {high})"
         f"{others}"
     )
-
-
-def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
-    """One line for each curve and k, a column a method."""
-    wide: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in law.rows():
-        key = (row["model_id"], row["scenario"], row["k"])
-        line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
-        line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
-        if row["method"] == "irsl":
-            line |= {"low": row["low"], "high": row["high"], "level": law.level}
-        if "truth" in row:
-            line["truth"] = row["truth"]
-    return list(wide.values())

@@ -20,7 +20,6 @@ from itembank_scaling.cli.scaling_options import Builtin, Responses, read_respon
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank_scaling.compute import TrainingCompute
     from itembank_scaling.transfers.transfers import Transfer
 
 LEAST = {
@@ -116,7 +115,9 @@ def transfer_command(
     how: dict[str, Any] = {}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        how |= {"groups": _groups(matrix, group), "compute": None}
+        if "flops" in matrix.models.columns and not matrix.models["flops"].null_count():
+            how["compute"] = itembank_scaling.training_compute(matrix.models, matrix.model_ids)
         if not is_transfer:
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, how, figure, out)
@@ -217,10 +218,3 @@ def _groups(matrix: "ib.ResponseMatrix", column: str | None) -> list[str] | None
                         f"{shown(matrix.models.columns)}. Give the table to itembank import --models.")  # fmt: skip
     names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
-
-
-def _compute(matrix: "ib.ResponseMatrix") -> "TrainingCompute | None":
-    """Training compute, if the table of models has it for every model."""
-    if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
-        return None
-    return itembank_scaling.training_compute(matrix.models, matrix.model_ids)

@@ -12,7 +12,7 @@ from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
 from itembank.tables import plural
 from itembank_scaling.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
-from itembank_scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, few_checked, times_words
+from itembank_scaling.pretraining.law_results import PretrainingLaw, few_checked, times_words
 
 Rows = list[dict[str, Any]]
 """Of `PretrainingLaw.rows`, which take a while to make."""
@@ -122,11 +122,32 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows, *, is_chosen: bool) ->
         lead = "The largest sizes were held out and forecast from the smaller ones."
         if is_chosen:
             lead += " The law shown was chosen by these errors, so its own error is somewhat larger."
+        columns = (
+            Column("law", "Law"),
+            Column("error", "Error (points)", "number", 2, "Mean absolute error"),
+            *heads("bias"),
+            Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the score, before widening"),
+            Column("half_width", "Half-width (points)", "number", 1, "Mean over the intervals, before widening"),
+            *heads("widening", "decision_accuracy", "n_forecasts"),
+        )
+        in_points = ("error", "bias", "half_width")
+        of_laws = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
+        of_sizes = (
+            *heads("scenario", "recipe", "law"),
+            Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
+            Column("score", "Forecast", "score"),
+            *heads("low"),
+            Column("high", "To", "score"),
+            *heads("actual"),
+            Column("error", "Error (points)", "number"),
+            *heads("is_covered"),
+        )
+        errors = held_out.table.with_columns(pl.col("error") * 100.0)
         blocks: list[Block] = [
             held_out_chart(held_out, name),
-            _comparison(law),
+            Table.of("Errors of the laws on held-out sizes", "laws", of_laws, columns),
             Text(law.best_reason),
-            _held_out(held_out),
+            Table.of("Every forecast of a held-out size", "held-out", errors, of_sizes),
         ]
         made.append(Section("Held-out sizes", tuple(blocks), lead))
     return made
@@ -145,32 +166,3 @@ def _forecasts(law: PretrainingLaw, name: str, rows: Rows) -> Table:
     places = {one.scenario: place for place, one in enumerate(law.scenarios)}
     rows.sort(key=lambda row: (row["law"] != name, places[row["scenario"]], -np.nan_to_num(row["score"], nan=-1.0)))
     return Table.of(f"Forecasts at {compute(law.target_flops)}", "forecasts", rows, columns)
-
-
-def _comparison(law: PretrainingLaw) -> Table:
-    columns = (
-        Column("law", "Law"),
-        Column("error", "Error (points)", "number", 2, "Mean absolute error"),
-        *heads("bias"),
-        Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the score, before widening"),
-        Column("half_width", "Half-width (points)", "number", 1, "Mean over the intervals, before widening"),
-        *heads("widening", "decision_accuracy", "n_forecasts"),
-    )
-    in_points = ("error", "bias", "half_width")
-    rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
-    return Table.of("Errors of the laws on held-out sizes", "laws", rows, columns)
-
-
-def _held_out(held_out: HeldOutForecasts) -> Table:
-    columns = (
-        *heads("scenario", "recipe", "law"),
-        Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
-        Column("score", "Forecast", "score"),
-        *heads("low"),
-        Column("high", "To", "score"),
-        *heads("actual"),
-        Column("error", "Error (points)", "number"),
-        *heads("is_covered"),
-    )
-    rows = held_out.table.with_columns(pl.col("error") * 100.0)
-    return Table.of("Every forecast of a held-out size", "held-out", rows, columns)

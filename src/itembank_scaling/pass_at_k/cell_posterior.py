@@ -260,14 +260,9 @@ def draw_pass_at_k(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Draw pass@k from its posterior, (n_draws, n_k); quantiles of the draws are interval ends."""
-    chosen = chosen_draws(posterior, n_draws, rng)
+    chosen = rng.choice(posterior.weights.size, size=n_draws, p=posterior.weights)
     rates = rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
     return pass_at_k_of_rates(rates, k, item_weights)
-
-
-def chosen_draws(posterior: CellPosterior, n_draws: int, rng: np.random.Generator) -> IntArray:
-    """Choose among the posterior's draws with frequencies equal to their weights, (n_draws,)."""
-    return rng.choice(posterior.weights.size, size=n_draws, p=posterior.weights)
 
 
 def pass_at_k_of_rates(rates: FloatArray, k: FloatArray | IntArray, item_weights: FloatArray) -> FloatArray:

@@ -11,7 +11,6 @@ from itembank_scaling.pass_at_k.cell_posterior import (
     CellPosterior,
     Counts,
     cell_posterior,
-    chosen_draws,
     draw_pass_at_k,
     expected_failure,
     pass_at_k_of_rates,
@@ -117,7 +116,7 @@ def curves_above(
     known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
         failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, above[:, at])
-    chosen = chosen_draws(cut, n_draws, rng)
+    chosen = rng.choice(cut.weights.size, size=n_draws, p=cut.weights)
     rates = rng.beta(cut.alpha[chosen], cut.beta[chosen])
     rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], above[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
@@ -203,6 +202,10 @@ def pass_at_k_curve(
                 values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
         failure, ability = curves[0].failure, float(theta[0])
         ability_sd = float(np.sqrt(posterior.weights @ (posterior.theta[:, 0] - theta[0]) ** 2))
+    # within reach are items that samples solved, or that k is not `FAR` beyond; unsampled ones as the others
+    is_sampled = counts.n_trials > 0
+    n_trials = np.where(is_sampled, counts.n_trials, np.median(counts.n_trials[is_sampled]))
+    is_near = k < FAR * n_trials[:, None]
     return Curve(
         row,
         scenario.name,
@@ -212,19 +215,11 @@ def pass_at_k_curve(
         low,
         high,
         true_curves(all_counts.n_trials, all_counts.n_correct, k, sets),
-        set_means(_is_within_reach(counts, k), sets),
+        set_means((is_near | (counts.n_correct > 0)[:, None]).astype(np.float64), sets),
         failure,
         ability,
         ability_sd,
     )
-
-
-def _is_within_reach(counts: Counts, k: FloatArray) -> FloatArray:
-    """1 for items that samples solved, or that k is not `FAR` beyond, (n_items, n_k); unsampled ones as the others."""
-    is_sampled = counts.n_trials > 0
-    n_trials = np.where(is_sampled, counts.n_trials, np.median(counts.n_trials[is_sampled]))
-    is_near = k < FAR * n_trials[:, None]
-    return (is_near | (counts.n_correct > 0)[:, None]).astype(np.float64)
 
 
 def _alike_curves(

@@ -14,9 +14,9 @@ from itembank_scaling.pretraining.law_fitting import (
     at_own,
     earlier_errors,
     first_sizes,
+    growth_of_errors,
     lacking_notes,
     largest_and_residual,
-    score_error_growth,
 )
 from itembank_scaling.pretraining.law_specs import LastLine, LastScore
 
@@ -93,7 +93,7 @@ def _by_hand(data: LawData, predictions: Callable[[FloatArray, FloatArray], Curv
         largest=largest,
         residual=residual,
         residual_variance=0.0 if known.any() else unknown,
-        drift=score_error_growth(errors[known], distances[known], 0.0),
+        drift=growth_of_errors(errors[known] ** 2, np.zeros(np.count_nonzero(known)), distances[known]),
         degrees_of_freedom=float(known.sum()),
     )
     return law, lacking_notes(runs)

@@ -294,11 +294,9 @@ def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
     """Fit the direct sigmoid of every recipe to its finished models' scores (n_models,)."""
     scores, runs = data.scores, data.runs
     x, y = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, scores))
-
-    def fit(n_sizes: int | None) -> CurvePredictions:
-        return fit_sigmoid_law(x, first_sizes(y, n_sizes), spec, np.random.default_rng(data.seed))
-
-    law = fit_curve_law(fit, x, y, runs)
+    law = fit_curve_law(
+        lambda n_sizes: fit_sigmoid_law(x, first_sizes(y, n_sizes), spec, np.random.default_rng(data.seed)), x, y, runs
+    )
     return law, curve_notes(law, scores, runs)
 
 

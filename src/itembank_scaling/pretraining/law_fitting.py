@@ -79,11 +79,6 @@ def interval_factor(level: float, degrees: float) -> float:
     return t_reach(level, max(degrees, 2.0))
 
 
-def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:
-    """Drift of a curve law from the errors of earlier forecasts and their distances, each (n_errors,)."""
-    return growth_of_errors(errors**2, np.full(errors.shape, residual_variance), distances)
-
-
 FEW_POINTS = 4
 """Parameters of both curve laws."""
 
@@ -153,7 +148,7 @@ def fit_curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> Fi
     # forecasts are tried of three earlier fits: those with far fewer sizes say little about the present one
     errors, distances = earlier_errors(fit, x, y, min(max(FEW_POINTS, n_most - 3), n_most - 1))
     # x is natural log FLOP, here and in `FittedCurveLaw.forecast`
-    drift = score_error_growth(errors, distances, variance)
+    drift = growth_of_errors(errors**2, np.full(errors.shape, variance), distances)
     largest, rms = largest_and_residual(x, y, residual, runs)
     return FittedCurveLaw(whole, np.flatnonzero(runs.is_enough), largest, rms, variance, drift, degrees)
 

@@ -200,7 +200,10 @@ class PretrainingData:
         compute = compute.take(aligned(compute, responses.model_ids))
         losses = None if loss is None else checked_loss(loss, responses)
         other_kind = "" if bank is None else _of_another_kind(responses, bank)
-        responses, clipped = _within_bounds(responses, settings)
+        clipped = ""
+        if settings.item_law is not None and response_family(responses, settings.item_law) == "beta":
+            inside, clipped = clip_probabilities(responses.responses)
+            responses = replace(responses, responses=inside)
         message = " ".join(text for text in (other_kind, clipped) if text)
         if not settings.calibration_recipes:
             return cls(responses, compute, losses, None, bank, settings, seed, message)
@@ -220,11 +223,6 @@ class PretrainingData:
         return cls(
             responses.take(models=new_models), compute.take(new_models), new_losses, past, None, settings, seed, message
         )
-
-    @property
-    def has_items(self) -> bool:
-        """Whether the items are calibrated on other models, so that abilities do not depend on who takes part."""
-        return self.bank is not None or self.calibration is not None
 
     def runs(self, largest_flops: float | None) -> tuple[IntArray, Runs]:
         """Rows of the models of at most this compute, and their runs."""
@@ -257,15 +255,6 @@ class PretrainingData:
         return Measured(
             tuple(part.model_ids), tuple(scores), tuple(abilities), losses, " ".join(text for text in notes if text)
         )
-
-
-def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:
-    """Keep probabilities of a Beta family off 0 and 1, and say how many were moved."""
-    law = settings.item_law
-    if law is None or response_family(responses, law) != "beta":
-        return responses, ""
-    clipped, note = clip_probabilities(responses.responses)
-    return replace(responses, responses=clipped), note
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:

@@ -110,11 +110,6 @@ class HeldOutForecasts(Tabular):
             return self
         return HeldOutForecasts(pl.concat([self.table, self.by_hand.table]), self.level)
 
-    @property
-    def shortest_distance(self) -> float:
-        """Least distance in log FLOP of a forecast beyond the largest fitted size."""
-        return float(np.log(self.table["beyond"].to_numpy().min()))
-
     def summary(self, *, by: Sequence[str] = ("law",)) -> pl.DataFrame:
         """Group the forecasts: mean absolute error, bias, coverage, mean half-width of the intervals and number.
 
@@ -193,7 +188,11 @@ def closest_law(
     if not means:
         return first, ""
     gains = {name: float(base - other) for name, (base, other) in means.items()}
-    noises = {name: _standard_error(rivals[name]) for name in means}
+    # standard errors of the mean differences, of which one forecast says nothing
+    noises = {
+        name: float(np.std(pairs[:, 0] - pairs[:, 1], ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else np.inf
+        for name, pairs in rivals.items()
+    }
     clear = [name for name in means if gains[name] > noises[name]]
     closest = max(clear or means, key=lambda name: gains[name])
     base, other = means[closest]
@@ -249,12 +248,6 @@ def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
     if pairs["scenario"].n_unique() >= enough_scenarios:
         pairs = pairs.group_by("scenario", maintain_order=True).agg(pl.col("error", "error_right").mean())
     return pairs.select("error", "error_right").to_numpy()
-
-
-def _standard_error(pairs: FloatArray) -> float:
-    """Of the mean difference, pairs (n, 2); infinite for one pair, which says nothing of it."""
-    n = pairs.shape[0]
-    return float(np.std(pairs[:, 0] - pairs[:, 1], ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def _times(larger: float, smaller: float) -> str:
@@ -429,12 +422,13 @@ class PretrainingLaw(Tabular):
             return forecast
         # by the factor that the held-out check found: nothing at a recipe's largest size, all of it at the shortest
         # distance that was checked
+        shortest = np.log(self.held_out.table["beyond"].to_numpy().min())
         whole = self.held_out.widening().get((law, scenario), 1.0)
         finals = np.where(self.is_final, self.log_flops, -np.inf)
         largest = np.array(
             [finals[self.recipe_index == number].max(initial=-np.inf) for number in range(len(self.recipes))]
         )
-        fraction = np.clip((np.log(at) - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
+        fraction = np.clip((np.log(at) - largest[:, None]) / shortest, 0.0, 1.0)
         factor = 1.0 + (whole - 1.0) * fraction  # (n_recipes, n_points)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)

@@ -263,7 +263,14 @@ def measured_abilities(
         columns = np.flatnonzero(index == scenario)
         known = None
         if bank is not None:
-            calibrated = _bank_items(responses, columns, bank)
+            if bank.parameters.n_dims != 1:
+                raise ParameterError(
+                    f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
+                    "'itembank calibrate --item-model 2pl'."
+                )
+            where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
+            covariance = bank.calibration.item_covariance[where]
+            calibrated = replace(bank.calibration, parameters=bank.parameters.take(where), item_covariance=covariance)
         else:
             try:
                 columns, calibrated, known = _fitted_items(scenario, responses, calibration, columns, law)
@@ -308,17 +315,6 @@ def _fitted_items(
     )
     fit = fit_items(scenario, source, columns, spec)
     return fit.columns, fit.calibration, (fit.theta, fit.standard_errors**2) if others is None else None
-
-
-def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> Calibration:
-    if bank.parameters.n_dims != 1:
-        raise ParameterError(
-            f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
-            "'itembank calibrate --item-model 2pl'."
-        )
-    where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
-    covariance = bank.calibration.item_covariance[where]
-    return replace(bank.calibration, parameters=bank.parameters.take(where), item_covariance=covariance)
 
 
 def _measured(

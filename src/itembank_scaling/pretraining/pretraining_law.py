@@ -1,6 +1,6 @@
 """The verbs `pretraining_law` and `held_out_coverage`: forecast training runs too large to try, and check forecasts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +17,7 @@ from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_fitting import FittedLaw, LawData, LawFit
 from itembank_scaling.pretraining.law_inputs import SAME_SIZE, Measured, PretrainingData, Runs, checked_target
 from itembank_scaling.pretraining.law_results import FORECAST_COLUMNS, HeldOutForecasts, PretrainingLaw, ScenarioLaws
-from itembank_scaling.pretraining.law_specs import BY_HAND, LAWS, PretrainingLawSpec, PretrainingSettings
-from itembank_scaling.pretraining.measured_abilities import ScenarioScores
+from itembank_scaling.pretraining.law_specs import BY_HAND, LAWS, PretrainingSettings
 
 
 def fit_laws(
@@ -48,7 +47,14 @@ def fit_laws(
     for number, (scores, data) in enumerate(zip(measured.scores, every, strict=True)):
         progress(f"laws of {scores.scenario} ({number + 1} of {len(measured.scores)})", number / len(measured.scores))
         own = {name: fits.get(number) for name, fits in joint.items()}
-        scenarios.append(_scenario_laws(scores, data, specs, own))
+        fitted: dict[str, FittedLaw] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for spec in specs if data.runs.is_enough.any() else ():
+            short = LAWS.name_of(spec)
+            fit: LawFit | None = own[short] if spec.is_joint else LAWS.kernel(spec)(data, spec)
+            if fit is not None:
+                fitted[short], notes[short] = fit
+        scenarios.append(ScenarioLaws(scores, fitted, notes))
     counts = [
         f"{scenario.scenario} ({int(np.sum(~scenario.is_present))})"
         for scenario in measured.scores
@@ -72,20 +78,6 @@ def fit_laws(
         level=settings.level,
         message=" ".join(text for text in texts if text),
     )
-
-
-def _scenario_laws(
-    scores: ScenarioScores, data: LawData, specs: Sequence[PretrainingLawSpec], joint: Mapping[str, LawFit | None]
-) -> ScenarioLaws:
-    """Fit every law that is wanted to one scenario; `joint` are those of all scenarios together."""
-    fitted: dict[str, FittedLaw] = {}
-    notes: dict[str, tuple[str, ...]] = {}
-    for spec in specs if data.runs.is_enough.any() else ():
-        name = LAWS.name_of(spec)
-        fit: LawFit | None = joint[name] if spec.is_joint else LAWS.kernel(spec)(data, spec)
-        if fit is not None:
-            fitted[name], notes[name] = fit
-    return ScenarioLaws(scores, fitted, notes)
 
 
 @one_blas_thread()
@@ -154,7 +146,9 @@ def held_out_forecasts(
             raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
         actual = actual.take(models=actual.model_indices(data.responses.model_ids))
     scores = observed_means(data.responses if actual is None else actual)
-    every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
+    every = None  # abilities hang on who takes part where the models calibrate their own items
+    if data.bank is not None or data.calibration is not None:
+        every = data.measured(np.arange(data.responses.n_models))
     parts, by_hand = [pl.DataFrame(schema=FORECAST_COLUMNS)], [pl.DataFrame(schema=FORECAST_COLUMNS)]
     hands = tuple(name for name in BY_HAND if data.settings.law(name) is None)
     for number, cut in enumerate(cuts):

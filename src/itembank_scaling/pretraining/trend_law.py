@@ -17,7 +17,7 @@ Spreads are learned; floor, liveliness and noise of each scenario are weighed by
 over a grid of all three.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -320,14 +320,16 @@ class TrendPosterior:
         p, normal = self._spread_scores(mean, variance)
         variance = self.noisiness[:, None, None] ** 2 * self.spreads.noise_variance * p * (1.0 - p)
         noise = np.sqrt(variance + SMALLEST_SCORE**2)
-
-        def below(score: FloatArray) -> FloatArray:
-            """Probability of a score below this one."""
-            result: FloatArray = self.weights @ (ndtr((score[:, None] - p) / noise) @ normal)
-            return result
-
-        ends = [_where(below, 0.5 + 0.5 * sign * level, p.shape[1]) for sign in (-1.0, 1.0)]
-        return np.clip(ends[0], 0.0, 1.0), np.clip(ends[1], 0.0, 1.0)
+        ends = []
+        for sign in (-1.0, 1.0):
+            low, high = np.full(p.shape[1], -1.0), np.full(p.shape[1], 2.0)
+            for _ in range(25):
+                middle = 0.5 * (low + high)
+                below: FloatArray = self.weights @ (ndtr((middle[:, None] - p) / noise) @ normal)
+                is_below = below < 0.5 + 0.5 * sign * level
+                low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+            ends.append(np.clip(0.5 * (low + high), 0.0, 1.0))
+        return ends[0], ends[1]
 
     def _spread_scores(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Scores at nodes of every normal z, (n_parts, n_points, n_nodes), and the weights of the nodes."""
@@ -409,17 +411,6 @@ def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: Tre
         lean=np.concatenate(leans),
         spreads=spreads,
     )
-
-
-def _where(rising: Callable[[FloatArray], FloatArray], probability: float, n_points: int) -> FloatArray:
-    """Scores at which a rising function of them reaches a probability, (n_points,), from below 0 to above 1."""
-    low, high = np.full(n_points, -1.0), np.full(n_points, 2.0)
-    for _ in range(25):
-        middle = 0.5 * (low + high)
-        is_below = rising(middle) < probability
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    result: FloatArray = 0.5 * (low + high)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,23 +209,22 @@ def actual_curves(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ..
 
     NaN for a model that answered none, and for k above the fewest samples of its items.
     """
-    mean = mean_where_known(responses.responses[:, columns], axis=1)
-    curves = [mean if n_samples == 1 else _mean_pass_at_k(responses, columns, n_samples) for n_samples in k]
-    return np.stack(curves, axis=1)
-
-
-def _mean_pass_at_k(responses: ResponseMatrix, columns: IntArray, k: int) -> FloatArray:
     values = responses.responses[:, columns]
+    curves = np.full((values.shape[0], len(k)), np.nan)
+    curves[:, np.equal(k, 1)] = mean_where_known(values, axis=1)[:, None]
     if responses.n_trials is None:
-        return np.full(values.shape[0], np.nan)
+        return curves
     known = ~np.isnan(values)
     n_trials = np.where(known, responses.n_trials[:, columns], 0).astype(np.float64)
     n_correct = np.rint(np.where(known, values, 0.0) * n_trials)
-    enough = ~known | (n_trials >= k)
-    passed = unbiased_pass_at_k(np.maximum(n_trials, k), n_correct, np.float64(k))
     n_answered = known.sum(axis=1)
-    mean = np.where(known, passed, 0.0).sum(axis=1) / np.maximum(n_answered, 1)
-    return np.where(enough.all(axis=1) & (n_answered > 0), mean, np.nan)
+    for place, n_samples in enumerate(k):
+        if n_samples > 1:
+            enough = ~known | (n_trials >= n_samples)
+            passed = unbiased_pass_at_k(np.maximum(n_trials, n_samples), n_correct, np.float64(n_samples))
+            mean = np.where(known, passed, 0.0).sum(axis=1) / np.maximum(n_answered, 1)
+            curves[:, place] = np.where(enough.all(axis=1) & (n_answered > 0), mean, np.nan)
+    return curves
 
 
 def counted_items(responses: ResponseMatrix, columns: IntArray) -> BoolArray:

@@ -422,15 +422,15 @@ def _together(parts: Sequence[Transfer], places: IntArray) -> Transfer:
     def joined(arrays: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(arrays))[order]
 
-    def prediction(method: str) -> WithInterval:
-        ends = ("value", "lower", "upper")
-        return WithInterval(*(joined(getattr(one.predictions[method], end) for one in parts) for end in ends))
-
+    ends = ("value", "lower", "upper")
     ids = [name for one in parts for name in one.model_ids]
     return replace(
         parts[0],
         model_ids=tuple(ids[place] for place in order.tolist()),
-        predictions={method: prediction(method) for method in parts[0].predictions},
+        predictions={
+            method: WithInterval(*(joined(getattr(one.predictions[method], end) for one in parts) for end in ends))
+            for method in parts[0].predictions
+        },
         validity=pl.concat([one.validity for one in parts]),
         theta=joined(one.theta for one in parts),
         standard_errors=joined(one.standard_errors for one in parts),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -153,8 +152,15 @@ def _homogeneity_row(row: int, one: SimpleNamespace, domain: list[float], *, is_
         ("Difficulty", one.difficulty, one.difficulty_sd),
         ("Discrimination", one.discrimination, one.discrimination_sd),
     ):
-        bins, beyond = _bins(values)
-        data.append(Data(f"{what.lower()}-{row}", bins))
+        known = values[np.isfinite(values)]  # few spreads around the median; the title counts the others
+        lower, median, upper = np.quantile(known, (0.16, 0.5, 0.84))
+        reach = 3.0 * max(float(upper - lower), 1e-6)
+        low, high = max(float(known.min()), median - reach), min(float(known.max()), median + reach)
+        room = max(high - low, 1e-3)  # narrower bins are none to the chart
+        counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, 31))
+        below, above = int((known < edges[0]).sum()), int((known > edges[-1]).sum())
+        beyond = f"{f' ‹ {below}' if below else ''}{f' › {above}' if above else ''}"
+        data.append(Data(f"{what.lower()}-{row}", {"low": edges[:-1], "high": edges[1:], "n": counts}))
         x = {**number("low", what * is_last, scale=exact, tickCount=4), "bin": {"binned": True}}
         bars = marks("bar", span(x), number("n", tickCount=3, tickMinStep=1), binSpacing=0)
         parts.append(panel(125, 90, bars, title=f"Spread {spread:.2f}{beyond}", data=data[-1].name))
@@ -165,19 +171,6 @@ def _homogeneity_row(row: int, one: SimpleNamespace, domain: list[float], *, is_
     line = marks("line", x, number("information", tickCount=3), color="@other")
     parts.append(panel(125, 90, middle, line, title=f"Reliability {one.reliability:.2f}", data=data[-1].name))
     return beside(*parts, spacing=14), data
-
-
-def _bins(values: FloatArray) -> tuple[dict[str, Any], str]:
-    """Count items within a few spreads of the median; say how many lie beyond."""
-    known = values[np.isfinite(values)]
-    lower, middle, upper = np.quantile(known, (0.16, 0.5, 0.84))
-    reach = 3.0 * max(float(upper - lower), 1e-6)
-    low, high = max(float(known.min()), middle - reach), min(float(known.max()), middle + reach)
-    room = max(high - low, 1e-3)  # narrower bins are none to the chart
-    counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, 31))
-    below, above = int((known < edges[0]).sum()), int((known > edges[-1]).sum())
-    beyond = f"{f' ‹ {below}' if below else ''}{f' › {above}' if above else ''}"
-    return {"low": edges[:-1], "high": edges[1:], "n": counts}, beyond
 
 
 def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] = ()) -> Chart:
@@ -304,7 +297,7 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
         {
             "selection": [name for name in names for _ in drawn],
             "part": [
-                shortened(_part_name(*one, is_only_one=is_only_one), 40)
+                shortened(", ".join(one) if one[1] and not is_only_one else one[1] or one[0], 40)
                 for one in shown_parts.select("scenario", "subscenario").rows()
             ]
             * len(names),
@@ -343,11 +336,6 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
         note="Dotted: every item alike. Grey bar: weight of all items of the part in the overall score."
         + (f" The {left} others are weighed more alike." if left else ""),
     )
-
-
-def _part_name(scenario: str, subscenario: str | None, *, is_only_one: bool) -> str:
-    """Name of a part: with its scenario where the bank has several."""
-    return subscenario if subscenario and is_only_one else f"{scenario}, {subscenario}" if subscenario else scenario
 
 
 def task_costs_chart(found: TaskOverview) -> Chart:

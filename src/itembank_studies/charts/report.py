@@ -5,13 +5,13 @@ from pathlib import Path
 
 import itembank as ib
 from itembank.pages.render import Page
-from itembank_studies.engine import PREDICTION, is_study_folder, read_manifest
+from itembank_studies.engine import FILE_NAME, PREDICTION, read_manifest
 from itembank_studies.results import PredictionResult, StudyResult
 
 
 def page_of(folder: Path) -> Page | None:
     """Return the page of a study's folder; None of another one."""
-    if not is_study_folder(folder):
+    if not (folder / FILE_NAME).is_file():
         return None
     manifest = read_manifest(folder)
     kind = PredictionResult if manifest.kind == PREDICTION.name else StudyResult

@@ -197,7 +197,11 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
     summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
     result = replace(result, summary=summary, estimates=estimates)
     if drawn["figure"] is not None:
-        _draw(result, target, **drawn)
+        from itembank_studies.charts.study_charts import study_chart
+
+        kind = drawn["kind"] or "error"
+        check_kind(kind, COMPARISON_KINDS)
+        write_figure(study_chart(result, kind, target=target), drawn["figure"])
     if against is not None:
         refuse_unused(("metrics", False, "metrics; --against compares mean absolute errors"))
         _print_ratios(result, against, target, out)
@@ -224,14 +228,6 @@ def _least_error(summary: "pl.DataFrame") -> str:
         return ""
     best = means.sort("mae", maintain_order=True).row(0, named=True)
     return f"{best['selector']} × {best['estimator']} errs least with the most items, {points_of(best['mae'])} points; "
-
-
-def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None) -> None:
-    from itembank_studies.charts.study_charts import study_chart
-
-    kind = kind or "error"
-    check_kind(kind, COMPARISON_KINDS)
-    write_figure(study_chart(result, kind, target=target), figure)
 
 
 def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer) -> None:

@@ -11,7 +11,6 @@ from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.dimensions import (
     MINIMUM_TO_CHOOSE,
     TOLERANCE,
-    HeldOut,
     feasible,
     fit_candidate,
     hidden_errors,
@@ -21,7 +20,7 @@ from itembank.calibration.dimensions import (
 )
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.folds import TOLERANCE as TOLERANCE_OF_FOLDS
-from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
@@ -278,7 +277,11 @@ def held_out_errors(
     errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
     log_likelihoods = errors.copy()
     for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
-        showing = [_draw(part, size, rng) for size in sizes[:-1]]
+        may_be, showing = part.is_even & ~np.isnan(part.responses), []
+        for size in sizes[:-1]:
+            # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
+            keys = np.where(may_be, rng.random(may_be.shape), np.inf)
+            showing.append(may_be & (np.argsort(np.argsort(keys, axis=1), axis=1) < size))
         for k, n_dims in enumerate(tried):
             progress(f"trying {n_dims}", (number + k / len(tried)) / n_folds)
             fitted = fit_candidate(part, spec, n_dims)
@@ -288,15 +291,6 @@ def held_out_errors(
                 errors[j, k, split.test] = mean_where_known(np.abs(off), axis=1)
                 log_likelihoods[j, k, split.test] = log_likelihood
     return tried, sizes, errors, log_likelihoods
-
-
-def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
-    """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
-    may_be = part.is_even & ~np.isnan(part.responses)
-    # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
-    keys = np.where(may_be, rng.random(may_be.shape), np.inf)
-    rank = np.argsort(np.argsort(keys, axis=1), axis=1)
-    return may_be & (rank < size)
 
 
 def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:

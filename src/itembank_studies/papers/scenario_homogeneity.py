@@ -206,7 +206,11 @@ def _scenario(
     n_grid = 201
     grid = np.linspace(-reach, reach, n_grid)
     inside = np.linspace(low, high, n_grid)
-    n_trials = _usual_trials(responses, fit.columns[used])
+    n_trials = None
+    if responses.n_trials is not None:  # the median of those behind a response to each item
+        columns = fit.columns[used]
+        given = np.where(responses.observed[:, columns], responses.n_trials[:, columns], np.nan).astype(np.float64)
+        n_trials = np.maximum(np.nanmedian(given, axis=0), 1.0)
     information = information_of(parameters, inside, n_trials)
     per_item = information / used.size
     # with the prior variance 1 and information I, 1 - Var(theta | y) / Var(theta) = I / (1 + I), at each ability
@@ -290,14 +294,6 @@ def warnings_of(
             f"order {100.0 * share_ordered(reliability):.0f} % of pairs of models correctly"
         )
     return warnings
-
-
-def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | None:
-    """Median number of samples behind a response to each item, (n_items,); None without counts."""
-    if responses.n_trials is None:
-        return None
-    given = np.where(responses.observed[:, columns], responses.n_trials[:, columns], np.nan).astype(np.float64)
-    return np.maximum(np.nanmedian(given, axis=0), 1.0)
 
 
 def _pattern(fit: ItemSetFit, responses: ResponseMatrix) -> FloatArray:

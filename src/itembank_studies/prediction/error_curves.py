@@ -193,7 +193,21 @@ def costs_to_reach(errors: pl.DataFrame, spec: PredictionSpec) -> pl.DataFrame:
         "assessor": pl.String,
         **dict.fromkeys(numbers, pl.Float64),
     }
-    rows = list(_reached(errors, spec)) if spec.cost else []
+    rows = []
+    for key, whole, left_out, budgets in _panels(errors, spec) if spec.cost else ():
+        levels: list[tuple[str, Callable[[Points], float]]] = [
+            (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
+        ]
+        for budget, place in budgets:
+            levels.append((f"reference at {budget}", partial(_level_of, spec.reference_name, place)))
+        for label, level_of in levels:
+            for one in spec.assessors:
+                reference = "" if one.name == spec.reference_name else spec.reference_name
+                pairs = [
+                    _with_error(whole, left_out, partial(_cost_of, level_of, one.name, other))
+                    for other in (None, _plain_twin(spec, one), reference)
+                ]
+                rows.append((*key, label, level_of(whole), one.name, *(number for pair in pairs for number in pair)))
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -226,23 +240,6 @@ def errors_at_cost(errors: pl.DataFrame, spec: PredictionSpec) -> pl.DataFrame:
                 cost = float(whole[spec.reference_name][1][place])
                 rows.append((*key, budget, cost, one.name, *_with_error(whole, left_out, number)))
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _reached(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
-    for key, whole, left_out, budgets in _panels(errors, spec):
-        levels: list[tuple[str, Callable[[Points], float]]] = [
-            (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
-        ]
-        for budget, place in budgets:
-            levels.append((f"reference at {budget}", partial(_level_of, spec.reference_name, place)))
-        for label, level_of in levels:
-            for one in spec.assessors:
-                reference = "" if one.name == spec.reference_name else spec.reference_name
-                pairs = [
-                    _with_error(whole, left_out, partial(_cost_of, level_of, one.name, other))
-                    for other in (None, _plain_twin(spec, one), reference)
-                ]
-                yield (*key, label, level_of(whole), one.name, *(number for pair in pairs for number in pair))
 
 
 Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]

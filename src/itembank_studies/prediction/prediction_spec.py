@@ -187,7 +187,19 @@ class PredictionSpec:
             raise ParameterError(
                 f"task_pattern must be a regular expression, got {self.task_pattern!r}: {error}."
             ) from error
-        _check_item_models(self.item_models)
+        item_models = self.item_models
+        if not isinstance(item_models, Mapping) or not all(
+            isinstance(one, CalibrationChoice) for one in item_models.values()
+        ):
+            raise ParameterError(f"item_models must be calibrations by name, got {item_models!r}.")
+        taken = [name for name in item_models if name in BASELINES]
+        if taken:
+            raise ParameterError(f"an item model must have another name than {shown(BASELINES)}, got {shown(taken)}.")
+        automatic = [name for name, one in item_models.items() if one.n_dims == AUTO]
+        if automatic:
+            raise ParameterError(
+                f"n_dims of an item model must be a whole number here, got 'auto' for {shown(automatic)}."
+            )
         _check_assessors(self)
 
     @property
@@ -232,19 +244,6 @@ def _check_numbers(spec: PredictionSpec) -> None:
     bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]
     if bad:
         raise ParameterError(f"levels must be errors between 0 and 1, got {shown(bad)}.")
-
-
-def _check_item_models(item_models: Mapping[str, CalibrationChoice]) -> None:
-    if not isinstance(item_models, Mapping) or not all(
-        isinstance(one, CalibrationChoice) for one in item_models.values()
-    ):
-        raise ParameterError(f"item_models must be calibrations by name, got {item_models!r}.")
-    taken = [name for name in item_models if name in BASELINES]
-    if taken:
-        raise ParameterError(f"an item model must have another name than {shown(BASELINES)}, got {shown(taken)}.")
-    automatic = [name for name, one in item_models.items() if one.n_dims == AUTO]
-    if automatic:
-        raise ParameterError(f"n_dims of an item model must be a whole number here, got 'auto' for {shown(automatic)}.")
 
 
 def _check_assessors(spec: PredictionSpec) -> None:

@@ -150,20 +150,16 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
     known, answers = prepared.known, prepared.new.answers(items)
     match assessor.predictor:
         case "task-mean":
-            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means)
+            return predict_task_mean(known.task[np.maximum(items, 0)], answers, prepared.train_means)
         case "task-mean-eb":
             # WILD's lambda of eq. 15
-            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means, strength=5.0)
+            return predict_task_mean(known.task[np.maximum(items, 0)], answers, prepared.train_means, strength=5.0)
         case "ridge":
             return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
         case name:
             answers, n_trials = known.as_fitted(name, items, answers), prepared.new.trials(items)
             found = predict_item_model(known.calibrations[name], items, answers, prepared.held_out, n_trials=n_trials)
             return np.clip(found + prepared.offsets[name], 0.0, 1.0) if name in prepared.offsets else found
-
-
-def _tasks_of(known: Known, items: IntArray) -> IntArray:
-    return known.task[np.maximum(items, 0)]
 
 
 def _tables(
@@ -250,20 +246,16 @@ def choose_static(
     """
     if assessor.selector in ANCHORS:
         return {n: _anchors(assessor, known, pool, n, rng) for n in budgets}
-    order = _order(assessor, known, pool, min(max(budgets), pool.items.size), rng)
-    return {n: order[:n] for n in budgets}
-
-
-def _order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
-    """Items in the order of choice, at most n."""
     if assessor.selector == "random":
-        return rng.permutation(pool.items)[:n]
-    if assessor.selector == "uniform":
-        return uniform_order(pool.items, known.task[pool.items], rng)[:n]
-    if assessor.selector == "min-cost":
+        order = rng.permutation(pool.items)
+    elif assessor.selector == "uniform":
+        order = uniform_order(pool.items, known.task[pool.items], rng)
+    elif assessor.selector == "min-cost":
         items = _informative(known, pool)
-        return items[np.argsort(_cost(known)[items], kind="stable")][:n]
-    return greedy_order(assessor, known, pool, n, rng)
+        order = items[np.argsort(_cost(known)[items], kind="stable")]
+    else:
+        order = greedy_order(assessor, known, pool, min(max(budgets), pool.items.size), rng)
+    return {n: order[:n] for n in budgets}
 
 
 def uniform_order(

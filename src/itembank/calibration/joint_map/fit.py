@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Derivatives, Fit, FitData, Point, standardise
+from itembank.calibration.fits import Derivatives, Fit, FitData, Point, standardise
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
@@ -36,11 +36,13 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     """
     if spec.item_model == "nested":
         return fit_nested(data, spec, progress=progress)
-
-    def climb_from(abilities: FloatArray) -> Ascent[Point]:
-        return ascend(Plain(data, spec), start_point(data, spec, abilities), progress=progress)
-
-    path, is_determined = better_start(climb_from, Point._make, data.responses, data.observed, n_dims=spec.n_dims)
+    path, is_determined = better_start(
+        lambda abilities: ascend(Plain(data, spec), start_point(data, spec, abilities), progress=progress),
+        Point._make,
+        data.responses,
+        data.observed,
+        n_dims=spec.n_dims,
+    )
     items, abilities = path.end
     of_items = item_derivatives(data, *path.end).precision
     of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2

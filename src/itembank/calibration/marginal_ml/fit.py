@@ -43,13 +43,27 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     problem, path = fit_items(data, spec, progress=progress)
     items, posterior = path.end.items, path.end.posterior
     covariance, how = item_covariances(problem, path.end)
+    sharpest = _sharpest(problem, path)
+    parts = [f"largest change of an item {path.end.change:.2g} standard errors after {len(path.history)} steps"]
+    if not path.converged:
+        advice = "Raise max_iterations, or set an item prior"
+        if len(path.history) < spec.max_iterations:
+            advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
+        parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
+    parts.append(f"{len(problem.grid.nodes)} nodes")
+    if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
+        parts.append(
+            f"their spacing {problem.grid.spacing:.3g} is wide for the sharpest ability's posterior sd "
+            f"{sharpest:.3g}, so results depend on the nodes: leave n_quadrature at 'auto'"
+        )
+    parts.append(f"standard errors: {how}")
     return standardise(
         Fit(
             *(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance),
             prior=AbilityPrior.standard(1),
             converged=path.converged,
             n_iterations=len(path.history),
-            message=_message(problem, path, spec, how),
+            message="; ".join(parts) + ".",
             history=np.asarray(path.history),
         )
     )
@@ -75,7 +89,20 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
         problem = replace(problem, prior=with_line(prior, items, has_common_slope=has_common_slope))
         path = Ascent(em_step(problem, items), [], converged=False)
     if spec.n_quadrature == "auto":
-        return _on_adaptive_nodes(problem, path, spec, progress)
+        n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
+        # Four grids at most, while the solution is sharper than the nodes resolve; the first was fine enough in
+        # simulations. Each fit goes on from the last, so that more cost little.
+        for _ in range(4):
+            # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
+            sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
+            grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
+            problem = replace(problem, grid=grid)
+            path = run_em(
+                problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
+            )
+            if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
+                break
+        return problem, path
     sharpest, refused_spacing = _sharpest(problem, path), 4.0
     if grid.spacing > refused_spacing * sharpest:  # no posterior could be summed on these nodes
         raise ParameterError(
@@ -84,26 +111,6 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
             f"{sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
     path = run_em(problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
-    return problem, path
-
-
-def _on_adaptive_nodes(
-    problem: Problem, path: Ascent[Step], spec: MarginalML, progress: ProgressCallback
-) -> tuple[Problem, Ascent[Step]]:
-    """Solve, and go on from the solution with finer nodes while it is sharper than the nodes resolve."""
-    n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
-    # Grids tried; the first was fine enough in simulations. Each fit goes on from the last, so that more cost little.
-    n_refinements = 4
-    for _ in range(n_refinements):
-        # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
-        sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
-        grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
-        problem = replace(problem, grid=grid)
-        path = run_em(
-            problem, path.end.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
-        )
-        if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
-            break
     return problem, path
 
 
@@ -125,22 +132,3 @@ def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | Relativ
     if n_models >= many_models and n_models > n_items:
         return None
     return RelativeItemPrior()
-
-
-def _message(problem: Problem, path: Ascent[Step], spec: MarginalML, how: str) -> str:
-    """Say how the fit ended, and what to do where it did not end well."""
-    sharpest = _sharpest(problem, path)
-    parts = [f"largest change of an item {path.end.change:.2g} standard errors after {len(path.history)} steps"]
-    if not path.converged:
-        advice = "Raise max_iterations, or set an item prior"
-        if len(path.history) < spec.max_iterations:
-            advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
-        parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
-    parts.append(f"{len(problem.grid.nodes)} nodes")
-    if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
-        parts.append(
-            f"their spacing {problem.grid.spacing:.3g} is wide for the sharpest ability's posterior sd "
-            f"{sharpest:.3g}, so results depend on the nodes: leave n_quadrature at 'auto'"
-        )
-    parts.append(f"standard errors: {how}")
-    return "; ".join(parts) + "."

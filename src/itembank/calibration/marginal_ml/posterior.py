@@ -179,20 +179,7 @@ def posterior_weights(
 
     The weights (n_rows, n_quadrature) of each model sum to one.
     """
-    slopes, curves = _log_likelihood_parts(data, items, grid)
-    design = np.column_stack([grid.nodes, np.ones(len(grid.nodes))])
-    for rows in row_blocks(len(slopes), len(design), times=4):
-        log_joint = grid.refine(curves[rows] if len(curves) > 1 else curves) + grid.log_weights
-        log_joint = log_joint + slopes[rows] @ design.T  # (n_rows, n_quadrature)
-        log_likelihood = log_sum_exp(log_joint)
-        yield rows, log_likelihood, np.exp(log_joint - log_likelihood[:, None])
-
-
-def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -> tuple[FloatArray, FloatArray]:
-    """Log-likelihood as a part linear in ability and a part on the curve nodes.
-
-    Shapes (n_models, 2), and (n_models, n_curve_nodes) or (1, n_curve_nodes) when common.
-    """
+    # log-likelihoods are a part linear in ability, (n_models, 2), and one on the curve nodes, a single row where common
     n_models, n_items = data.responses.shape
     n_nodes = len(grid.curve_nodes)
     has_guessing = bool(np.any(data.lower_asymptote))
@@ -212,7 +199,12 @@ def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -
             curves += right + (log_q.sum(axis=0) if data.weights is None else trials(data, block) @ log_q)
         else:
             curves -= trials(data, block) @ softplus(x)
-    return slopes, curves
+    design = np.column_stack([grid.nodes, np.ones(len(grid.nodes))])
+    for rows in row_blocks(len(slopes), len(design), times=4):
+        log_joint = grid.refine(curves[rows] if len(curves) > 1 else curves) + grid.log_weights
+        log_joint = log_joint + slopes[rows] @ design.T  # (n_rows, n_quadrature)
+        log_likelihood = log_sum_exp(log_joint)
+        yield rows, log_likelihood, np.exp(log_joint - log_likelihood[:, None])
 
 
 def right_answers(data: FitData, block: slice) -> FloatArray:

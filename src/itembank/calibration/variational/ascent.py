@@ -30,7 +30,7 @@ import numpy as np
 from itembank.calibration.fits import LEAST, MOST, Ascent
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
-from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Blocks, ResponseBlocks
+from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, MOST_COUPLED_CELLS, Blocks, ResponseBlocks
 from itembank.calibration.variational.passes import (
     CellRule,
     Statistics,
@@ -197,7 +197,7 @@ def ascend(
                 return Ascent(Reached(posterior, rule), history, converged=True)
         if sweep == max_sweeps:
             break
-        is_coupled = sweep >= plain_sweeps and not posterior.has_common_slope and blocks.may_couple
+        is_coupled = sweep >= plain_sweeps and not posterior.has_common_slope and blocks.n_cells <= MOST_COUPLED_CELLS
         swept, of_abilities, item_steps = improve_items(
             blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled
         )

@@ -57,11 +57,6 @@ class ResponseBlocks(ABC):
     def n_cells(self) -> int:
         """Number of cells, those without a response included."""
 
-    @property
-    def may_couple(self) -> bool:
-        """Whether a coupled step may keep numbers of every cell."""
-        return self.n_cells <= MOST_COUPLED_CELLS
-
     @abstractmethod
     def mean_values(self) -> FloatArray:
         """Mean of each item's values, (n_items,)."""
@@ -219,8 +214,25 @@ def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
     if data.weights is not None:
         weights = data.weights.T.astype(dtype, order="C")
     if data.family == "beta":
-        return _of_probabilities(data, dtype, weights)
-    values: FloatArray = data.responses.T.astype(dtype, order="C")
+        # logits of the responses, and sums of the terms of their densities that no parameter but phi enters
+        values: FloatArray = np.empty(data.responses.shape[::-1], dtype=dtype)
+        sums = np.empty((values.shape[0], 2))
+        # Items transposed at once, from columns into rows: fewer would read every line of memory several times.
+        items_at_once = 64
+        step = max(items_at_once, CELLS_PER_BLOCK // values.shape[1])
+        for first in range(0, values.shape[0], step):
+            part = slice(first, first + step)
+            fractions = data.responses[:, part].T.astype(np.float64)
+            if weights is not None:
+                fractions[weights[part] == 0.0] = 0.5
+            log_wrong, log_odds = np.log1p(-fractions), logit(fractions)
+            terms = np.stack([log_wrong, -np.log(fractions) - log_wrong], axis=2)
+            if weights is not None:
+                terms *= weights[part][:, :, None]
+            values[part], sums[part] = log_odds, terms.sum(axis=1)
+        group, run = _groups_and_runs(data)
+        return Blocks(values, weights, data.lower_asymptote, group, sums, run)
+    values = data.responses.T.astype(dtype, order="C")
     values -= 0.5
     if weights is not None:
         values *= weights > 0.0
@@ -260,24 +272,3 @@ def _groups_and_runs(data: FitData) -> tuple[IntArray, IntArray]:
     small = is_small(group, precision_of_group, data.responses.shape[0])[group]
     begins = (np.diff(group) != 0) & ~(small[1:] & small[:-1])
     return group, np.append(0, np.cumsum(begins)).astype(np.int64)
-
-
-def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArray | None) -> Blocks:
-    """Take logits of the responses, and sum the terms of their densities that no parameter but phi enters."""
-    values = np.empty(data.responses.shape[::-1], dtype=dtype)
-    sums = np.empty((values.shape[0], 2))
-    # Items transposed at once, from columns into rows: fewer would read every line of memory several times.
-    items_at_once = 64
-    step = max(items_at_once, CELLS_PER_BLOCK // values.shape[1])
-    for first in range(0, values.shape[0], step):
-        part = slice(first, first + step)
-        fractions = data.responses[:, part].T.astype(np.float64)
-        if weights is not None:
-            fractions[weights[part] == 0.0] = 0.5
-        log_wrong, log_odds = np.log1p(-fractions), logit(fractions)
-        terms = np.stack([log_wrong, -np.log(fractions) - log_wrong], axis=2)
-        if weights is not None:
-            terms *= weights[part][:, :, None]
-        values[part], sums[part] = log_odds, terms.sum(axis=1)
-    group, run = _groups_and_runs(data)
-    return Blocks(values, weights, data.lower_asymptote, group, sums, run)

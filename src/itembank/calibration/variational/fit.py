@@ -44,11 +44,14 @@ def from_nothing(
     """Go part of the way from the better of two starts, or a few sweeps from the only one; see `better_start`."""
     climb = partial(_part_of_the_way, blocks, data, spec, rule, max_sweeps=spec.max_iterations)
     few = partial(climb, max_sweeps=min(FIRST_SWEEPS, spec.max_iterations))
-
-    def point_of(reached: Reached) -> Point:
-        return Point(reached.posterior.item_mean, reached.posterior.ability_mean)
-
-    return better_start(climb, point_of, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
+    return better_start(
+        climb,
+        lambda reached: Point(reached.posterior.item_mean, reached.posterior.ability_mean),
+        start_values(data),
+        data.observed,
+        n_dims=spec.n_dims,
+        climb_alone=few,
+    )
 
 
 def _part_of_the_way(

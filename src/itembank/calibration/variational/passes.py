@@ -156,7 +156,8 @@ def _moments(
     products, uncertainty = packed_products(abilities), _upper(posterior.ability_covariance)
     # E[x x'] adds the covariance of theta; the one in x is certain.
     moment = products.copy()
-    moment[:, slope_pairs(n_dims)] += uncertainty
+    rows, columns = triangle(n_dims + 1)
+    moment[:, (rows < n_dims) & (columns < n_dims)] += uncertainty
     # ``x x'`` and the covariances, upper triangles one after the other
     whole = tuple(array.astype(dtype) for array in (abilities, moment, np.column_stack([products, uncertainty])))
     for part in blocks.parts():
@@ -188,9 +189,3 @@ def _doubled(packed: FloatArray, size: int) -> FloatArray:
     """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
     rows, columns = triangle(size)
     return packed * np.where(rows == columns, 1.0, 2.0)
-
-
-def slope_pairs(n_dims: int) -> IntArray:
-    """Which upper-triangle entries of ``x x'`` do not involve the one, in the order of a triangle of n_dims."""
-    rows, columns = triangle(n_dims + 1)
-    return np.flatnonzero((rows < n_dims) & (columns < n_dims))

@@ -79,13 +79,6 @@ class Covariances:
         """Return some of them."""
         return Covariances(self.matrices[rows], self.log_determinant[rows])
 
-    def with_those_of(self, other: "Covariances", where: BoolArray) -> "Covariances":
-        """Replace those marked in `where` (n,) by those of another."""
-        return Covariances(
-            np.where(where[:, None, None], other.matrices, self.matrices),
-            np.where(where, other.log_determinant, self.log_determinant),
-        )
-
     def onto(self, matrix: FloatArray) -> "Covariances":
         """Return the covariances of ``matrix @ x``, (size, size)."""
         log_scale = 2.0 * np.linalg.slogdet(matrix)[1]
@@ -139,7 +132,10 @@ class Posterior:
         return replace(
             self,
             item_mean=np.where(where[:, None], other.item_mean, self.item_mean),
-            items_spread=self.items_spread.with_those_of(other.items_spread, where),
+            items_spread=Covariances(
+                np.where(where[:, None, None], other.items_spread.matrices, self.items_spread.matrices),
+                np.where(where, other.items_spread.log_determinant, self.items_spread.log_determinant),
+            ),
         )
 
 
