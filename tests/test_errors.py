@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 
 import pytest
@@ -19,6 +20,7 @@ from itembank.errors import (
     remedy,
     shell_word,
     shown,
+    unsaid,
     warn,
     warned_once,
 )
@@ -210,3 +212,11 @@ def test_a_shell_takes_any_name_of_advice_for_one_word(name, tmp_path):
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     assert os.fsdecode(ran.stdout) == ("./-x" if name == "-x" else name)
     assert not [*tmp_path.iterdir()]
+
+
+def test_warnings_are_unsaid_in_one_thread_alone():
+    with unsaid(DataWarning) as kept, ThreadPoolExecutor(1) as others:
+        with pytest.warns(DataWarning, match="there"):
+            others.submit(warn, "there", DataWarning).result()
+        warn("here", DataWarning)
+    assert kept == [("here", DataWarning)]

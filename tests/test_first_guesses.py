@@ -120,6 +120,8 @@ ERRORS = {
     "select, n_items": (lambda w: ib.select(w.bank, n_items=12), TypeError, r"Write n=\.\.\."),
     "calibrate, n_dims": (lambda w: ib.calibrate(w.past, n_dims=2), TypeError, r"Variational\('mirt', n_dims=3\)"),
     "calibrate, item_model": (lambda w: ib.calibrate(w.past, item_model="2pl"), TypeError, r"Variational\('2pl'\)"),
+    "calibrate, model": (lambda w: ib.calibrate(w.past, model="2pl"), TypeError, r"Variational\('2pl'\)"),
+    "read, repeats": (lambda w: ib.read_responses(w.a, repeats="count"), TypeError, r"ReadingSpec\(repeats=\.\.\.\)"),
     "calibrate, seed": (lambda w: ib.calibrate(w.past, seed=2), TypeError, r"Write rng=\.\.\.$"),
     "estimates, no such score": (lambda w: w.estimates["overal"], ValueError, "Did you mean 'overall'"),
     "for x in estimates": (lambda w: list(w.estimates), ValueError, r"take rows\(\)"),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import PurePath
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -21,6 +21,7 @@ MOST_SHOWN = 100
 """Characters of an id or value that a message shows."""
 
 _is_command_line: ContextVar[bool] = ContextVar("is_command_line", default=False)
+_unsaid: ContextVar[tuple[Any, ...]] = ContextVar("unsaid", default=())
 
 _NUMBERS = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 _EXAMPLES = re.compile(r": ['\"].*", re.DOTALL)
@@ -201,12 +202,27 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
 
 
 def warn(message: str, category: type[ItembankWarning]) -> None:
-    """Give a warning that points at the line outside this package that led to it."""
+    """Give a warning that points at the line outside this package that led to it, unless it is `unsaid`."""
+    for kind, beginning, kept in reversed(_unsaid.get()):
+        if issubclass(category, kind) and message.startswith(beginning):
+            kept.append((message, category))
+            return
     frame, level = inspect.currentframe(), 1
     # wings are named as the core is, and contextlib stands between a decorated function and its caller
     while frame is not None and frame.f_globals.get("__name__", "").startswith(("itembank", "contextlib")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def unsaid(kind: type[ItembankWarning], beginning: str = "") -> Iterator[list[tuple[str, type[ItembankWarning]]]]:
+    """Keep the package's warnings of a kind in a list; `warnings.catch_warnings` would lose those of other threads."""
+    kept: list[tuple[str, type[ItembankWarning]]] = []
+    token = _unsaid.set((*_unsaid.get(), (kind, beginning, kept)))
+    try:
+        yield kept
+    finally:
+        _unsaid.reset(token)
 
 
 @contextmanager
@@ -218,22 +234,17 @@ def warned_once(files: Iterable[object] = ()) -> Iterator[list[str]]:
     of all files then.
     """
     known = set(map(str, files))
-    caught: list[warnings.WarningMessage] = []
+    caught: list[tuple[str, type[ItembankWarning]]] = []
     told: list[str] = []
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ItembankWarning)
+        with unsaid(ItembankWarning) as caught:
             yield told
     finally:  # they may explain an error that ends the work
         kinds: dict[tuple[type, str], list[str]] = {}
-        for one in caught:
-            text = str(one.message)
-            if not issubclass(one.category, ItembankWarning):
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-                continue
+        for text, category in caught:
             file, _, rest = text.partition(": ")
             kind = _EXAMPLES.sub("", rest) if file in known else text
-            kinds.setdefault((one.category, _NUMBERS.sub("0", kind)), []).append(text)
+            kinds.setdefault((category, _NUMBERS.sub("0", kind)), []).append(text)
         for (category, _), texts in kinds.items():
             whole = texts[0] if len(texts) == 1 else _together(texts, known)
             told += [] if issubclass(category, ModelWarning) else [whole]

@@ -8,7 +8,6 @@ import contextlib
 import json
 import math
 import shutil
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,16 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_positive, check_whole
-from itembank.errors import DataError, DataWarning, MissingDependencyError, ParameterError, RunError, remedy, shown
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    MissingDependencyError,
+    ParameterError,
+    RunError,
+    remedy,
+    shown,
+    unsaid,
+)
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import write_text
@@ -173,8 +181,7 @@ class HarborRun:
 
         Raises `DataError` if trials lack then, and `RunError` if no trial of a job had a verdict.
         """
-        with alone_in(self.folder, "Harbor") as handles, warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # said of all jobs together, in the end
+        with alone_in(self.folder, "Harbor") as handles, unsaid(DataWarning):  # said of all jobs together, in the end
             ended, counts_lost = self._ended(), self.spec.errors in {"wrong", "bounds"}
             by_lacking: dict[int, list[str]] = {}
             for item_id in item_ids:

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from itembank.bank.known_scores import check_external_names, with_external_score
 from itembank.bank.selections import Selection
 from itembank.calibration.build import calibrate
 from itembank.calibration.dimensions import with_suitable_dims
-from itembank.errors import DataError, DataWarning, ItembankWarning, ParameterError, shown, warn
+from itembank.errors import DataError, DataWarning, ItembankWarning, ParameterError, shown, unsaid, warn
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
 from itembank.numerics.arrays import FloatArray, effective_items, mean_where_known
@@ -111,8 +110,7 @@ Place: TypeAlias = tuple[int, int, MethodChoice, float]
 @one_blas_thread()
 def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataFrame:
     """Return every estimate of a fold, one row a model, target, selection and estimator."""
-    with warnings.catch_warnings():  # fits that stopped early are shown by the column `converged`
-        warnings.simplefilter("ignore", ItembankWarning)
+    with unsaid(ItembankWarning):  # fits that stopped early are shown by the column `converged`
         with errors_at(f"{_named(fold)}, calibration"):
             prepared = prepare_fold(spec, responses, fold)
         return fold_estimates(spec, prepared, fold)

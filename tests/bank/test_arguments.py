@@ -147,6 +147,12 @@ def test_answers_of_one_model_come_as_anything_that_has_them(bank, new_models, g
     np.testing.assert_array_equal(found.scores.value, expected.scores.value)
 
 
+@pytest.mark.parametrize("index", [pd.RangeIndex(1, -1, -1), pd.RangeIndex(2, name="item_id")[::-1]])
+def test_ids_that_are_a_range_of_numbers_are_no_order(bank, index):
+    found = as_new_responses(bank, pd.Series([0.0, 1.0], index))
+    assert dict(zip(found.item_ids, found.responses[0], strict=True)) == {"1": 0.0, "0": 1.0}
+
+
 @pytest.mark.parametrize(
     ("given", "has_selection", "words"),
     [

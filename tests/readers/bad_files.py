@@ -71,6 +71,11 @@ WRONG = [
         options=("--max-response", "100"),
         spec={"max_response": 100.0},
     ),
+    Wrong(
+        "metrics on two scales",
+        {"r.csv": LONG.strip() + ",metric\na,x,1,acc\na,x,7,judge\na,y,0,acc\na,y,9,judge\n"},
+        ("Only 'judge' goes beyond 1", r"metric=.judge.*max_response=10|--metric judge --max-response 10"),
+    ),
     Wrong("wide above one", {"r.csv": "model_id,x,y\na,1,3\n"}, ("got 1 value outside", "'a' item 'y' = 3")),
     Wrong("infinite", {"r.jsonl": '{"model_id": "a", "item_id": "x", "response": Infinity}\n'}, ("= inf",)),
     Wrong(

@@ -297,6 +297,10 @@ def test_a_folder_without_results_says_what_can_be_read(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"rows": [row]}))
     with pytest.raises(DataError, match=r"'\.rows\[\] \| \. \+ {model_id: \.llm, item_id: \.\.\., response: \.score}'"):
         read_responses(tmp_path)
+    (tmp_path / "t.csv").unlink()
+    (tmp_path / "t.jsonl").write_text(json.dumps(row))
+    with pytest.raises(DataError, match=r"t\.jsonl', columns={'model_id': '\.\.\.'"):
+        read_responses(tmp_path)
 
 
 def test_the_program_whose_results_are_absent_says_so(tmp_path):

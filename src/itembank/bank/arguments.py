@@ -116,7 +116,9 @@ def _sized(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
 def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:
     """Make responses of a mapping, an array of one model's or a table; None of anything else."""
     series: Any = responses
-    if hasattr(series, "reset_index") and series.ndim == 1 and type(series.index).__name__ != "RangeIndex":
+    is_series = hasattr(series, "reset_index") and series.ndim == 1
+    # only a plain range is no ids: pandas 3 has ids that are a range as one, with a name, or backwards
+    if is_series and repr(series.index) != f"RangeIndex(start=0, stop={len(series)}, step=1)":
         names = [name or "item_id" for name in series.index.names]  # a Series of pandas, whose index has the item ids
         responses = series.rename_axis(names).reset_index(name="response")
     is_list = isinstance(responses, list | tuple) and any(

@@ -29,9 +29,10 @@ fitted for the bias."""
 
 IN_SPEC = "method=calibrations.Variational('mirt', n_dims=3), a spec with its choices"
 WITH_MODEL = IN_SPEC.replace("'mirt', n_dims=3", "'2pl'")
+MEANT = dict.fromkeys(("n_dims", "dims", "family"), IN_SPEC) | dict.fromkeys(("item_model", "model"), WITH_MODEL)
 
 
-@says_instead(**dict.fromkeys(("n_dims", "dims", "family"), IN_SPEC), item_model=WITH_MODEL, spec="method", seed="rng")
+@says_instead(**MEANT, spec="method", seed="rng")
 def calibrate(
     responses: GivenResponses,
     method: CalibrationSpec | str = "variational",

@@ -1,6 +1,5 @@
 """How many abilities: by held-out prediction (tinyBenchmarks 4.4), and by parallel analysis (WILD B.1)."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -21,7 +20,7 @@ from itembank.calibration.calibration_specs import (
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
 from itembank.calibration.item_model_bias import score_errors
-from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy, unsaid
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import ResponseModel
@@ -351,8 +350,7 @@ def fit_candidate(
 ) -> Calibration:
     """Calibrate with this number of dimensions; `item_model` applies to more than one."""
     chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
-    with without_repeated_warnings(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite converged still predicts
+    with without_repeated_warnings(), unsaid(ConvergenceWarning):  # one not quite converged still predicts
         return fit_item_model(held_out.train, chosen)
 
 

@@ -3,7 +3,6 @@
 Items that every past model answered the same way are left out: their parameters come from the other items.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.fits import Fit, PreparedResponses
-from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, unsaid, warn
 from itembank.irt.beta import clip_probabilities
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
@@ -95,9 +94,7 @@ def warn_of_thresholds(responses: FloatArray, scenarios: Sequence[str], threshol
 @contextmanager
 def without_repeated_warnings() -> Iterator[None]:
     """Fit parts of responses without saying again what was said of the whole."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.filterwarnings("ignore", message="slopes should be at most", category=ConvergenceWarning)
+    with unsaid(DataWarning), unsaid(ConvergenceWarning, "slopes should be at most"):
         yield
 
 

@@ -1,7 +1,6 @@
 """`itembank compare`: which of two models is better."""
 
 import math
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -15,7 +14,7 @@ from itembank.cli.options import is_bank, refuse_unused, report_result
 from itembank.cli.render import Printer, detail, note, progress, refuse_empty, warnings_as_notes
 from itembank.cli.signatures import MethodName, NamedChoice, argument, option, verb
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.errors import DataWarning, shown, visible
+from itembank.errors import DataWarning, shown, unsaid, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import without_only_scenario
@@ -121,7 +120,7 @@ def compare_command(
 
         every, found = comparison, comparison.method
         if len(comparison.targets) == 1 and len(comparison.model_ids) == 2:  # every score of two models
-            with warnings.catch_warnings(action="ignore", category=DataWarning):  # given before
+            with unsaid(DataWarning):  # given before
                 every = compared(method=method if found == BY_DESIGN else found, target="all")
         if loaded is None:
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)

@@ -18,6 +18,7 @@ from itembank.cli.signatures import Choices, argument, option
 from itembank.errors import shell_word
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
+from itembank.sessions.events import Failed
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.tables import amount, plural, points_of
 from itembank.tabular import picked
@@ -280,6 +281,9 @@ def _main_facts(session: "ib.AdaptiveSession", facts: Mapping[str, Any]) -> dict
         f"{amount(total)} in all"
         for unit, (n, total) in session.assumed_costs.items()
     ]
+    n_silent = sum(isinstance(event, Failed) and not event.costs for event in session.history)
+    if n_silent and session.left:  # they may have cost as much as answers
+        assumed.append(f"{plural(n_silent, 'failed attempt')} told no cost: none was assumed")
     return words | {"costs": list(cost_words(session)), "assumed": assumed}
 
 

@@ -1,6 +1,5 @@
 """Differences of models' scores on all items of a bank, by how items were drawn or by what past models teach."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from itembank.comparison.comparison_spec import PAIRED
 from itembank.comparison.comparisons import Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, error_variance, learn_errors, past_errors, with_chance
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, model_pairs
-from itembank.errors import DataError, DataWarning, remedy
+from itembank.errors import DataError, DataWarning, remedy, unsaid
 from itembank.estimation.design_based import judged_by_design
 from itembank.estimation.drawn_pairs import pair_shares
 from itembank.estimation.estimands import run_variance
@@ -130,7 +129,7 @@ def _by_past_models(
     standard_errors: FloatArray = np.zeros((matrix.n_models, len(compared.targets)))
     typicality = Typicality.unknown(matrix.n_models)
     if estimator is not None:
-        with warnings.catch_warnings(action="ignore", category=DataWarning):  # of the responses, given before
+        with unsaid(DataWarning):  # of the responses, given before
             estimates = estimate(bank, matrix, selection=compared.selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         score = np.where(np.isnan(values), score, values)

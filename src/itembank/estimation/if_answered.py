@@ -1,12 +1,11 @@
 """What scores are whether lost answers would have been right or wrong."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from itembank.errors import DataWarning, remedy
+from itembank.errors import DataWarning, remedy, unsaid
 from itembank.estimation.estimates import LostScores, ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.agreement import only_items
@@ -31,8 +30,7 @@ def with_lost(
         return estimates
     rows = np.flatnonzero(lost.n.any(axis=1))
     some = responses.take(models=rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # what there is to say of the responses has been said
+    with unsaid(DataWarning):  # what there is to say of the responses has been said
         wrong, right = (again(some.with_lost_as(value)) for value in (0.0, 1.0))
     return told_of_lost(estimates, lost, rows, wrong, right)
 

@@ -1,7 +1,6 @@
 """The verb `gate`: whether a candidate is as good as a baseline, to within a margin."""
 
 import math
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import with_choices
-from itembank.errors import OF_LEVEL, DataError, DataWarning, ParameterError, remedy, says_instead, shown
+from itembank.errors import OF_LEVEL, DataError, DataWarning, ParameterError, remedy, says_instead, shown, unsaid
 from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_repeats
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import WAYS, check_one_model, counted, with_lost
@@ -248,7 +247,7 @@ def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> Respons
 
     spec = ReadingSpec(response="probability", allow_mixed_prompts=True)
     try:
-        with warnings.catch_warnings(action="ignore", category=DataWarning):  # of the logs, given before
+        with unsaid(DataWarning):  # of the logs, given before
             found = read_matrix(list(paths), spec)
     except DataError:
         return None

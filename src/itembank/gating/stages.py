@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -14,7 +13,17 @@ import numpy as np
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_responses
 from itembank.checks import with_choices
-from itembank.errors import OF_LEVEL, DataError, DataWarning, IntegrityError, ParameterError, says_instead, shown, warn
+from itembank.errors import (
+    OF_LEVEL,
+    DataError,
+    DataWarning,
+    IntegrityError,
+    ParameterError,
+    says_instead,
+    shown,
+    unsaid,
+    warn,
+)
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
@@ -281,7 +290,7 @@ class GatePlan(Compact):
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
         try:
-            with warnings.catch_warnings(action="ignore", category=DataWarning):  # of lost answers, given at the start
+            with unsaid(DataWarning):  # of lost answers, given at the start
                 baseline = read_responses(Path(folder) / BASELINE)
             probabilities = Path(folder) / PROBABILITIES
             plan = cls(

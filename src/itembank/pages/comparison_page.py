@@ -1,6 +1,5 @@
 """The page of a comparison: which of two models is better, or the order of many and which are tied."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from itembank.bank.selections import Selection
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import PAIRED
 from itembank.comparison.comparisons import Comparison
-from itembank.errors import DataWarning, shown
+from itembank.errors import DataWarning, shown, unsaid
 from itembank.estimation.asked import known_items
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS
@@ -181,7 +180,7 @@ def _intervals(
     spec, name = comparison.spec, comparison.targets[target]
     if comparison.method not in METHODS.names() or spec.estimand is None or spec.estimand == "questions":
         return None
-    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
+    with unsaid(DataWarning):  # given when the models were compared
         found = estimate(
             bank,
             responses.take(models=responses.model_indices(comparison.model_ids)),
@@ -243,7 +242,7 @@ def deciding_items(
     item's weight, the sum over the items of its scenario s that both answered, and ``t_s`` the weight of the scenario
     in the target: over all items they add up to the raw difference, in points.
     """
-    with warnings.catch_warnings(action="ignore", category=DataWarning):  # given when the models were compared
+    with unsaid(DataWarning):  # given when the models were compared
         known = known_items(bank, responses, selection, ignore_unknown=True)
         both = known.take(models=known.model_indices(pair))
         compared = ComparedModels.create(bank, both, selection, target)

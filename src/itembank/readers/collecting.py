@@ -273,7 +273,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
         f"It knows tables with the columns model_id, item_id and response, and {titles}.{no_readers()}"
     ]
-    table = next((path for path in files if kind_by_name(path) in {"csv", "parquet"}), None)
+    tables = (path for path in files if kind_by_name(path) in {"csv", "parquet"} or ".jsonl" in path.suffixes)
+    table = next(tables, None)
     record = next((path for path in files if kind_by_name(path) == "json"), None)
     if table is not None:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))

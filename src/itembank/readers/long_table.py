@@ -1,7 +1,6 @@
 """Long tables: one row a response."""
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.checks import is_pattern
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, shown, unsaid, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
@@ -29,7 +28,7 @@ from itembank.readers.jq_programs import jq_key
 from itembank.readers.json_files import column_of
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import UNCHANGING, OtherColumns, ResponseRows, how_to_prefix, rename_model
-from itembank.readers.settling import row_problems, settle_rows
+from itembank.readers.settling import Alone, row_problems, settle_rows
 from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import is_called
 from itembank.responses.how_read import CONTENT
@@ -111,8 +110,7 @@ def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntA
         .with_row_index("\0")
         .unique(["response", column], keep="first", maintain_order=True)
     )
-    with warnings.catch_warnings():  # what words were read as is said of the column that is taken
-        warnings.simplefilter("ignore", DataWarning)
+    with unsaid(DataWarning):  # what words were read as is said of the column that is taken
         verdict = response_numbers(rows[[column]], replace(spec, true_value=None, max_response=1.0), table.source)
         found = response_numbers(rows[["response"]], spec, table.source)
     right, wrong, none = (verdict.values[:, 0] == 1.0, verdict.values[:, 0] == 0.0, np.isnan(verdict.values[:, 0]))
@@ -213,8 +211,13 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         others=other_columns(table.frame, spec),
     )
     column = spec.column("scenario")
-    alone = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
-    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True, alone=alone))
+    alone: Alone | None = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
+    metric = optional_names(table, spec.column("metric"))
+    if metric is None or metric.n_unique() < 2:
+        metric = None
+    else:  # each is on a scale of its own
+        metric, alone = metric.cast(pl.String).fill_null(""), lambda name: {"metric": name}
+    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True, scenario=metric, alone=alone))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return rows

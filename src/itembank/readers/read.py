@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, says_instead, shown, warn
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
@@ -40,7 +40,10 @@ from itembank.tabular import of_pandas
 
 Paths = str | Path | Sequence[str | Path]
 
+IN_SPEC = ("columns", "repeats", "max_response", "errors", "where", "missing_values", "true_value")
 
+
+@says_instead(**{name: f"spec=ReadingSpec({name}=...)" for name in IN_SPEC})
 def read_responses(
     results: Any,
     *,
@@ -418,9 +421,9 @@ def to_polars(table: Any) -> pl.DataFrame:
         if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
             return pl.DataFrame(list(table), infer_schema_length=None)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise DataError(
-            f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"
-        ) from error
+        is_twice = isinstance(error, pl.exceptions.DuplicateError)
+        why = "" if is_twice else ", a column probably holds values of several types (numbers and text)"
+        raise DataError(f"{NAME} cannot be read{why}: {error}") from error
     raise ParameterError(
         f"table must be a pandas, polars or pyarrow table, or a list of dicts, got {type(table).__name__}."
     )

@@ -183,11 +183,17 @@ Alone = Callable[[str], Mapping[str, Any]]
 
 
 def row_problems(
-    rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False, alone: Alone | None = None
+    rows: ResponseRows,
+    *,
+    max_response: float = 1.0,
+    has_marks: bool = False,
+    scenario: pl.Series | None = None,
+    alone: Alone | None = None,
 ) -> list[str]:
     """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response.
 
-    `alone` is None where a scenario cannot be read without the others.
+    What is on one scale is that of one `scenario`, (n_rows,): the rows' own unless given, as the metric where there are
+    several. `alone` is None where it cannot be read without the others.
     """
     problems, response = [], rows.response
     with np.errstate(invalid="ignore"):
@@ -196,8 +202,8 @@ def row_problems(
         n_models = rows.frame["model_id"][outside].n_unique()
         divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
         given = np.flatnonzero(~np.isnan(response))
-        scenario = _scenarios(rows).gather(given)
-        advice = range_advice(response[given] * max_response, scenario, has_marks=has_marks, alone=alone)
+        names = (_scenarios(rows) if scenario is None else scenario).gather(given)
+        advice = range_advice(response[given] * max_response, names, has_marks=has_marks, alone=alone)
         problems.append(
             f"response must lie in [0, 1]{divided}, got {plural(outside.size, 'value')} outside for {n_models} of "
             f"{rows.models.height} models: {rows.describe(outside)}. {advice}"
@@ -289,7 +295,7 @@ def _advice_apart(kinds: FloatArray, far: Sequence[str], near: Sequence[str], al
     if alone is None or len(far) > 1:
         return f"{told}, divide them by {scale:g} in the file."
     way = how(**alone(far[0]), max_response=scale)
-    return f"{told}, divide them by {scale:g} in the file, or read each scenario by itself; for {shown(far)} add: {way}"
+    return f"{told}, divide them by {scale:g} in the file, or read each by itself; for {shown(far)} add: {way}"
 
 
 def _marks(kinds: FloatArray) -> list[float]:

@@ -1,7 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, quoted, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, quoted, remedy, shown, unsaid, warn
 from itembank.readers.chosen_rows import (
     UNNAMED,
     chosen_rows,
@@ -282,8 +281,7 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         lengths = {one.name: as_text(one).str.len_chars() for one in first if not one.dtype.is_nested()}
         short = [name for name, own in lengths.items() if own.sum() <= 100 * own.count()]
         kept = {*read, *short}
-        with warnings.catch_warnings():  # of what was said before
-            warnings.simplefilter("ignore", DataWarning)
+        with unsaid(DataWarning):  # of what was said before
             again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
             frame = chosen_rows(with_joined(again, usual), usual).frame
         known = as_texts(frame, short if frame.height == rows.n_rows else [])  # else lines that tell nothing were left
@@ -484,8 +482,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     try:
         if kind == "json" and usual is not spec and first.frame.height == 1:  # settings: {"model": "a", "top_p": 1}
             return False
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
+        with unsaid(DataWarning):
             rows_of_table(replace(first, frame=first.frame.head(1000)), every)
     except DataError:
         return _holds_nearly(first.frame.head(1000), replace(usual, drop_columns=every.drop_columns))

@@ -85,6 +85,7 @@ def file_kind(path: Path) -> Kind:
     """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
     kind = kind_by_name(path)
     if kind is None:
+        path.stat()  # raises where there is nothing of this name
         is_box = not BOXES.isdisjoint(map(str.lower, path.suffixes))
         raise DataError(
             f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."

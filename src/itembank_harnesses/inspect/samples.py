@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,16 @@ import polars as pl
 from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, MissingDependencyError, did_you_mean, missing_package, quoted, shown
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    MissingDependencyError,
+    did_you_mean,
+    missing_package,
+    quoted,
+    shown,
+    unsaid,
+)
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.readers.matching import AUTO, NATIVE, find_items, native_ids, plain
@@ -272,8 +280,7 @@ def selected_estimates(
     matrix = matrix_of(bank, answers, model_id, kinds).with_errors(errors)
     if not matrix.observed.any():
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # Inspect computes metrics while items are still missing
+    with unsaid(DataWarning):  # Inspect computes metrics while items are still missing
         return estimate(bank, matrix, selection=selection, level=level)
 
 

@@ -1,13 +1,12 @@
 """The verb `pass_at_k_law`: how often k samples of an item hold a right one (IRSL 3.2, the test-time law)."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.errors import DataError, ItembankWarning, ParameterError, shown
+from itembank.errors import DataError, ItembankWarning, ParameterError, shown, unsaid
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
@@ -150,8 +149,7 @@ def _factors(
     def refit(without: IntArray) -> ScenarioItemModel | None:
         left = np.setdiff1d(np.arange(items.responses.n_models), without)
         responses, counts = items.responses.take(models=left), items.used.take(models=left)
-        with warnings.catch_warnings():  # the fit to all models told what there is to tell
-            warnings.simplefilter("ignore", ItembankWarning)
+        with unsaid(ItembankWarning):  # the fit to all models told what there is to tell
             try:
                 return fitted_item_model(scenario.name, responses, counts, scenario.columns, spec.item_model)
             except DataError:

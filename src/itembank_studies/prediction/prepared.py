@@ -5,7 +5,6 @@ And predictors: from some answers of the test models to their mean on the held-o
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import polars as pl
 from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, response_costs
 from itembank.calibration.fit_item_model import MINIMUM_MODELS, fit_item_model
-from itembank.errors import DataError, ItembankWarning, shown
+from itembank.errors import DataError, ItembankWarning, shown, unsaid
 from itembank.estimation.regressions import predict_ridge
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
@@ -257,8 +256,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     calibrations, seconds = {}, {}
     for name, choice in spec.item_models.items():
         started = time.process_time()
-        with warnings.catch_warnings():  # said once, at the end of the study
-            warnings.simplefilter("ignore", ItembankWarning)
+        with unsaid(ItembankWarning):  # said once, at the end of the study
             calibrations[name] = fit_item_model(
                 ResponseMatrix(train, models, items, train_trials), choice.spec(int(choice.n_dims))
             )

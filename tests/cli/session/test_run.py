@@ -69,6 +69,10 @@ def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fold
     n = run.json("session", "status", tmp_path / "j")["n_items"]
     assert f"{n} of {n} answers told no output_tokens:" in " ".join(outcome.out.split())
     assert " was assumed for each" in " ".join(outcome.out.split())
+    run("session", "extend", tmp_path / "j", "--max-cost", "output_tokens=400")
+    run("session", "run", tmp_path / "j", "--command", "exit 3", "--shell", "--retries", 0)
+    status = " ".join(run("session", "status", tmp_path / "j", "--format", "table").out.split())
+    assert "failed attempts told no cost: none was assumed" in status
 
 
 def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journal):
