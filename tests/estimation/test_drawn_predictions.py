@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 from itembank.bank.norms import fitted_factor_model
 from itembank.calibration.build import calibrate
 from itembank.estimation.asked import Asked
+from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.drawn_predictions import (
     FACTORS,
     LEAST_CHANCE,
@@ -159,3 +160,6 @@ def test_models_with_fewer_attempts_are_expected_to_vary_as_past_models_with_so_
     np.testing.assert_array_equal(found[80][1], found[40][1])
     np.testing.assert_array_less(2.0 * found[4][1], found[1][1])
     np.testing.assert_array_less(1.5 * found[40][1], found[4][1])
+    each = bank.targets.weights[:, None] * (bank.targets.scenario_index[:, None] == np.arange(2))
+    of_session = DrawnDesign.of_bank(bank, np.column_stack([each, bank.targets.overall_weights]), 2).apart
+    np.testing.assert_array_less(3.0 * found[40][1], of_session)  # whose answers are single attempts
