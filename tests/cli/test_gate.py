@@ -82,6 +82,15 @@ def test_a_selection_limits_what_is_said_of_chance_too(run, tmp_path, option):
     assert (found["repeats"][0] if option == "--repeats" else found)["n_items"] == 40
 
 
+def test_means_of_graded_attempts_are_advised_what_helps(run, tmp_path):
+    """It was to take their mean, which they are."""
+    for name, mean in (("old", 0.6), ("new", 0.7)):
+        matrix = ResponseMatrix.create(np.full((1, 60), mean), n_trials=np.full((1, 60), 4), model_ids=[name])
+        write_responses(matrix, tmp_path / f"{name}.parquet")
+    outcome = run("gate", tmp_path / "old.parquet", tmp_path / "new.parquet", "--repeats")
+    assert "no pass^k: leave out --repeats" in " ".join(outcome.err.split())
+
+
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_a_reader_who_leaves_early_changes_no_verdict(runs, form):
     """The exit code was 5, as without a verdict."""

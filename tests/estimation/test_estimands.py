@@ -13,7 +13,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import _drawn_attempts, past_runs, scores_of_past
+from itembank.estimation.observations import Observations, _drawn_attempts, past_runs, scores_of_past
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
@@ -37,6 +37,25 @@ def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3, decided=()):
     trials = np.broadcast_to(n_attempts, rates.shape)
     made = ResponseMatrix.from_counts(rng.binomial(trials, rates), trials, models=models, items=bank.responses.items)
     return made, rates, theta
+
+
+def test_means_of_graded_attempts_do_not_tell_how_they_vary():
+    """Their attempts vary less than ``y (1 - y)``, which only right and wrong ones reach."""
+    bank = shared_bank()
+    past, _, theta = attempted(bank, 4, n_models=bank.n_models)
+    graded = dataclasses.replace(past, responses=np.where(past.responses == 0.5, 0.6, past.responses))
+    tried = [dataclasses.replace(bank, responses=one) for one in (past, graded)]
+    of_past = dataclasses.replace(graded, n_trials=np.ones_like(past.n_trials))
+    found = [run_variance(tried[0], one, theta) for one in (graded, of_past)]
+    np.testing.assert_allclose(4.0 * found[0], found[1])  # by past models, at a quarter of the chance of one attempt
+    with pytest.raises(DataError, match="means of graded ones"):
+        run_variance(tried[1], graded, theta)
+    of_run = Observations.of_items(past.responses, np.arange(bank.n_items), bank.targets.weights, is_random=True)
+    of_run = dataclasses.replace(of_run, n_trials=np.full(past.responses.shape, 2.0))
+    parameters = dataclasses.replace(bank.parameters, family="binomial")
+    calibration = dataclasses.replace(bank.calibration, parameters=parameters)
+    fewer = [of_run.fewer_attempts(dataclasses.replace(one, calibration=calibration)) for one in tried]
+    assert fewer == [2.0, None]
 
 
 @pytest.mark.parametrize("more", [0, 5])  # attempts at every other item, or at one scenario

@@ -86,6 +86,11 @@ def test_more_items_or_more_repeats(estimand: str, n_asked: int, better: str) ->
 
 
 def test_without_repeats_nothing_is_advised() -> None:
-    """One attempt each says nothing of chance."""
-    runs = changed(10, 10)
-    assert more_items_or_repeats(GatePair.of(*runs), ib.gate(*runs)) == []
+    """One attempt each says nothing of chance, nor do means of graded attempts."""
+    means, trials = np.random.default_rng(3).random((2, 1, 50)), np.full((1, 50), 4)
+    graded = [ib.ResponseMatrix.create(one, n_trials=trials) for one in means]
+    for runs in (changed(10, 10), graded):
+        assert more_items_or_repeats(GatePair.of(*runs), ib.gate(*runs)) == []
+    for call in (ib.gate, ib.compare):
+        with pytest.raises(ib.errors.DataError, match="or means of graded ones"):
+            call(*graded, estimand="repeated")

@@ -40,6 +40,8 @@ def test_the_chance_of_a_run_is_that_of_all_items_also_of_those_tried_once(sever
     expected = np.mean((p * (1.0 - p) / trials).sum(axis=0))
     found = [run_chance(rng.binomial(trials, p) / trials, trials) for _ in range(300)]
     assert np.mean(found) == pytest.approx(expected, rel=0.05)
+    graded = np.array([[0.5, 0.75], [0.5, 0.6]])  # 0.6 of 4 attempts is no count
+    assert run_chance(graded, np.full((2, 2), 4)) is None
 
 
 @pytest.mark.parametrize("has_probabilities", [False, True])

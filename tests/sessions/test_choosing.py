@@ -12,7 +12,7 @@ from itembank.selection.greedy import Constraints
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.choosing import choose, probability_above, with_pending
-from itembank.sessions.events import Asked, Told
+from itembank.sessions.events import NOT_RECORDED, Asked, Told
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import SessionSpec
@@ -370,6 +370,19 @@ def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
     assert math.isclose(session.left["output_tokens"], 1.0)
     assert session.reason_stopped == "budget: 30 output_tokens"  # an item costs this model more than 1 by now
     assert session.ask(5) == ()
+
+
+def test_a_failed_attempt_that_tells_no_cost_counts_as_expected():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 60.0}))
+    first, second = session.ask(2)
+    session.tell_failed(first, again=True, reason="timeout")
+    session.tell_failed(first, again=True, reason="timeout")  # words about what has failed already, no attempt
+    session.tell(second, 1.0)
+    session.tell_failed(second)  # its answer is taken back, and was paid for
+    session.tell_failed(session.ask()[0], reason=NOT_RECORDED)
+    assert session.left["output_tokens"] == pytest.approx(60.0 - cost[first] - cost[second])
+    assert session.assumed_costs["output_tokens"] == (2, pytest.approx(cost[first] + cost[second]))
 
 
 def test_the_last_item_may_pass_a_maximum_and_nothing_below_zero_is_left():

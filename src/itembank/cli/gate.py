@@ -260,7 +260,7 @@ def verdict_command(
         "fail": ("How far apart two runs of the baseline are", f"itembank gate {quoted} ANOTHER_RUN --self-test"),
     }
     if repeats:
-        note(advice(more) if more else "Note: no item was attempted more than once, so nothing is known about repeats.")
+        note(advice(more) if more else "Note: without several attempts, right or wrong, nothing is known of repeats.")
     end_gate(found, outputs, then.get(found.verdict))
 
 

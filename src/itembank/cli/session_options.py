@@ -18,7 +18,6 @@ from itembank.cli.signatures import Choices, argument, option
 from itembank.errors import shell_word
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
-from itembank.sessions.events import Failed
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.tables import amount, plural, points_of
 from itembank.tabular import picked
@@ -270,20 +269,14 @@ def session_facts(session: "ib.AdaptiveSession") -> dict[str, Any]:
 
 def _main_facts(session: "ib.AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts that a person reads; JSON has all."""
-    from itembank.pages.theme import count
-
     words = {
         name: [f"{size:g} {unit}" for unit, size in value.items()] if isinstance(value, Mapping) else value
         for name, value in facts.items()
     }
     assumed = [
-        f"{count(n)} of {count(session.n_items)} answers told no {unit}: {amount(total / n)} was assumed for each, "
-        f"{amount(total)} in all"
+        f"no {unit} was told {plural(n, 'time')}: {amount(total / n)} was assumed for each, {amount(total)} in all"
         for unit, (n, total) in session.assumed_costs.items()
     ]
-    n_silent = sum(isinstance(event, Failed) and not event.costs for event in session.history)
-    if n_silent and session.left:  # they may have cost as much as answers
-        assumed.append(f"{plural(n_silent, 'failed attempt')} told no cost: none was assumed")
     return words | {"costs": list(cost_words(session)), "assumed": assumed}
 
 

@@ -13,7 +13,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.marks import batches
 from itembank.errors import DataError, remedy
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import bank_positions, chance_shares
+from itembank.estimation.observations import are_counts, bank_positions, chance_shares
 from itembank.estimation.predictions import scenario_sums, sums_at
 from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
@@ -60,8 +60,8 @@ def run_noise(
     """Return ``r sum_i omega_i^2 p_i (1 - p_i) / n_i`` over all items of each target, (n_models, n_targets).
 
     r is the variance of one attempt over the item model's ``p (1 - p)``, scenario by scenario: from the model's own
-    attempts where it made several at 20 items or more, or else from those of past models. ``1 / n_i`` are
-    `chance_shares`.
+    attempts where it made several at 20 items or more, each right or wrong, or else from those of past models.
+    ``1 / n_i`` are `chance_shares`.
     """
     targets = basis.targets
     index, weights, n_scenarios = targets.scenario_index[positions], targets.weights[positions], targets.n_scenarios
@@ -81,11 +81,12 @@ def past_ratio(bank: Bank) -> FloatArray:
     """Divide the variance of one attempt by the item model's ``p (1 - p)``, all past models together, (n_scenarios,).
 
     It is less than one, since a model that solves half of some kind of items mostly solves the same half each time.
+    Where attempts of any are graded none tells: of models that always failed the variance would be zero.
     """
     answers, targets = bank.responses, bank.targets
 
     def find() -> FloatArray:
-        if answers.n_trials is None:
+        if answers.n_trials is None or not are_counts(answers.responses, answers.n_trials).all():
             return np.full(targets.n_scenarios, np.nan)
         of_items = bank.parameters, targets.scenario_index, targets.n_scenarios
         sums = attempt_sums(answers.responses, answers.n_trials, bank.calibration.abilities, of_items)
@@ -99,8 +100,9 @@ def past_ratio(bank: Bank) -> FloatArray:
         other = remedy("estimand='run'", "--estimand run")
         raise DataError(
             "the score over repeated runs needs to know how much answers vary from run to run: repeated "
-            f"attempts at {FEWEST_ITEMS} items or more by each new model, or by past models, got one attempt at "
-            f"an item. Read repeated runs with {how}, or ask for the score of one run ({other})."
+            f"attempts at {FEWEST_ITEMS} items or more, each right or wrong, by each new model or by past models; got "
+            "single attempts, or means of graded ones, which do not tell it. Read attempts as right or wrong with "
+            f"{how}; the score of one run ({other}) needs no repeats."
         )
     return ratio
 
@@ -126,9 +128,9 @@ def attempt_sums(
     """Sum what `attempt_ratio` needs over the items of each scenario that were attempted repeatedly.
 
     The variance of one attempt, ``y (1 - y) n / (n - 1)`` without bias; ``p (1 - p)``; the items; the attempts: each
-    (n_models, n_scenarios).
+    (n_models, n_scenarios). Zero for models whose attempts are graded.
     """
-    repeated = (n_trials >= 2.0) & ~np.isnan(responses)
+    repeated = (n_trials >= 2.0) & ~np.isnan(responses) & are_counts(responses, n_trials)[:, None]
     parameters, scenario_index, n_scenarios = of_items
     p = probability(parameters, theta)
     own = responses * (1.0 - responses) * n_trials / np.maximum(n_trials - 1.0, 1.0)

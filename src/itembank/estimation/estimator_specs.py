@@ -31,8 +31,8 @@ def needs_repeats() -> DataError:
     other = remedy("estimand='questions'", "--estimand questions")
     return DataError(
         "a difference over repeated runs needs to know how much answers vary from run to run: several attempts at an "
-        f"item by either model, got one at each. Read repeated runs as counts ({how}), or ask for questions like these "
-        f"({other})."
+        "item by either model, each right or wrong; got one at each, or means of graded ones. Read repeated runs as "
+        f"counts ({how}), or ask for questions like these ({other})."
     )
 
 

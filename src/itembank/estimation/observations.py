@@ -12,6 +12,7 @@ from itembank.errors import DataError, did_you_mean, shown
 from itembank.estimation.predictions import scenario_sums
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.paired import is_count
 from itembank.responses.how_read import PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
 
@@ -73,12 +74,16 @@ class Observations:
         return result
 
     def fewer_attempts(self, bank: Bank) -> float | None:
-        """Return how often these models attempted an item, where that is less often than the bank's did; else None."""
+        """Return how often these models attempted an item, where that is less often than the bank's did; else None.
+
+        None, too, where the bank's attempts are graded: their means do not tell what fewer would have given.
+        """
         past = counted_trials(bank, bank.responses)
         if self.n_trials is None or past is None:
             return None
-        attempts = usual_attempts(self.n_trials, self.responses)
-        return attempts if attempts < usual_attempts(past, bank.responses.responses) else None
+        attempts, answers = usual_attempts(self.n_trials, self.responses), bank.responses.responses
+        is_fewer = attempts < usual_attempts(past, answers) and are_counts(answers, past).all()
+        return attempts if is_fewer else None
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
         """Return some models and columns; the items that were to be answered stay."""
@@ -184,6 +189,12 @@ def chance_shares(
     n_seen = seen.sum(axis=1)
     of_all = np.where(n_seen > 0, share.sum(axis=1) / np.maximum(n_seen, 1), 1.0)
     result: FloatArray = np.divide(left, total, out=np.tile(of_all[:, None], n_scenarios), where=total > 0.0)
+    return result
+
+
+def are_counts(responses: FloatArray, n_trials: FloatArray | IntArray) -> BoolArray:
+    """Whether all repeated attempts of each model were right or wrong (`is_count`), (n_models,)."""
+    result: BoolArray = np.all(np.isnan(responses) | (n_trials < 2) | is_count(responses, n_trials), axis=1)
     return result
 
 

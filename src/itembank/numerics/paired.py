@@ -21,6 +21,8 @@ Among few changes it is chance: if the only one is at one of few items that the 
 of it. Simulated candidates that were worse by the margin, and had right what the baseline had wrong, passed in up to
 21 % of gates in stages without this where 5 % was asked for, and in 4 to 6 % with it (also with 8 or 12; baselines of
 90 to 98 points)."""
+AGREEMENT = 0.005
+"""How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
 ALIKE = 1e-12
 """Differences this near to each other are the same but for rounding."""
 
@@ -150,11 +152,21 @@ def paired_look(
     return replace(items.look(n), ahead=items.look)
 
 
+def is_count(responses: FloatArray, n_trials: FloatArray | IntArray) -> BoolArray:
+    """Whether responses, rounded to two decimals at most, are shares of right attempts among so many, of any one shape.
+
+    Means of graded attempts are none: ``y (1 - y)`` is only the most that their attempts can vary.
+    """
+    right = responses * n_trials
+    result: BoolArray = np.abs(right - np.rint(right)) <= np.where(n_trials > 1, AGREEMENT * n_trials, 1e-3)
+    return result
+
+
 def run_chance(
     responses: FloatArray,  # (2, n_items): Of two models, NaN where there is none
     n_trials: IntArray,  # (2, n_items): Attempts behind each
 ) -> float | None:
-    """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
+    """Variance of the difference at one item from run to run, on average; None without repeated attempts, or of graded.
 
     Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
     attempt varies as the other model's do, where that made several at the item; else as those at other items.
@@ -163,7 +175,7 @@ def run_chance(
     values, k = responses[:, seen], n_trials[:, seen].astype(np.float64)
     single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
     single = np.where(np.isnan(single), single[::-1], single)
-    if np.isnan(single).all():
+    if np.isnan(single).all() or not is_count(values, k)[k > 1.0].all():
         return None
     single = np.where(np.isnan(single), np.nanmean(single, axis=1, keepdims=True), single)
     return float(np.mean((single / np.maximum(k, 1.0)).sum(axis=0)))

@@ -146,7 +146,7 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
         yield f"The maximum was exceeded by {spent}: the last question cost more than expected."
     for unit, (n_silent, amount) in session.assumed_costs.items():
         yield (
-            f"{count(n_silent)} of {plural(session.n_items, 'answer')} reported no cost: "
+            f"No cost was reported {plural(n_silent, 'time')}: "
             f"{money(amount / n_silent, unit_words(unit))} was assumed for each."
         )
     for unit, (value, low, high) in session.whole_costs.items():

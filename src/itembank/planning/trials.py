@@ -167,7 +167,7 @@ def plan_trials(
     if bank.responses.n_trials is None or not np.any(bank.responses.n_trials > 1):
         raise DataError(
             "past models must have tried items several times, counted by n_trials, got one trial of each, or pass^k, "
-            "which keeps none. Calibrate a bank of the means of repeated attempts."
+            "which keeps none. Calibrate a bank of repeated attempts, each right or wrong."
         )
     target = bank.targets.last if target == OVERALL else target
     unit = None

@@ -9,11 +9,12 @@ from itembank.checks import check_names
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray
+from itembank.numerics.paired import AGREEMENT
 from itembank.readers.columns import id_column
 from itembank.readers.pass_powers import wanted_powers, with_powers
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
-from itembank.readers.settling import AGREEMENT, ROUNDING, lost_of_cells, scattered, settle_repeats
+from itembank.readers.settling import ROUNDING, lost_of_cells, scattered, settle_repeats
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import IdKind, number_of_pair, numbered

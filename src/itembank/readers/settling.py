@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.paired import AGREEMENT, is_count
 from itembank.readers.reading_specs import ReadingSpec, Repeats, how
 from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import ERROR, NO_ANSWER
@@ -19,8 +20,6 @@ from itembank.tables import plural
 
 ROUNDING = 1e-9
 """How far beyond 0 or 1 a response may be: sums of shares miss the ends by their last digits, and count as the end."""
-AGREEMENT = 0.005
-"""How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
 
 
 def settle_rows(
@@ -387,19 +386,18 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
     present = ~np.isnan(rows.response)
     trials = rows.frame["n_trials"].to_numpy() if "n_trials" in rows.frame.columns else present.astype(np.int64)
     at_least_one = np.maximum(trials, 1)
-    successes = np.where(present, rows.response, 0.0) * at_least_one
-    whole = np.rint(successes)
-    # how far successes may be from a whole number by rounding of the response
-    rounding = np.where(at_least_one > 1, np.maximum(AGREEMENT * at_least_one, 1e-3), 1e-3)
-    bad = np.abs(successes - whole) > rounding
+    bad = present & ~is_count(rows.response, at_least_one)
     if bad.any():
         where = np.flatnonzero(bad)
+        is_mean = bool((at_least_one[where] > 1).all())
+        mean = remedy("repeats='mean'", "itembank import --repeats mean")
+        advice = f"leave out {remedy('repeats', '--repeats')}" if is_mean else f"for their mean: {mean}"
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
             f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts, and have no pass^k: "
-            f"for their mean add: {how(repeats='mean')}"
+            f"{advice}"
         )
-    response = pl.Series(np.where(present, whole / at_least_one, np.nan))
+    response = pl.Series(np.rint(rows.response * at_least_one) / at_least_one)
     n_trials = pl.Series(np.where(present, at_least_one, trials))
     return replace(rows, frame=rows.frame.with_columns(response=response, n_trials=n_trials))
 

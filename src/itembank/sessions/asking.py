@@ -13,7 +13,7 @@ from itembank.errors import DataError, ParameterError, did_you_mean, quoted, rem
 from itembank.estimation.drawn_one_by_one import Draw, DrawnDesign
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import COST_COLUMNS
-from itembank.sessions.events import Answer, Asked, Event, Extended, Failed, Told, checked_costs, told
+from itembank.sessions.events import NOT_RECORDED, Answer, Asked, Event, Extended, Failed, Told, checked_costs, told
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class SessionState:
     pending: dict[int, None] = field(default_factory=dict)  # In the order of asking
     skipped: dict[int, Failed] = field(default_factory=dict)  # Failed, and not to be asked again
     asked: set[int] = field(default_factory=set)  # Asked at any time
-    failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
+    failed_costs: list[tuple[int, Mapping[str, float]]] = field(default_factory=list)  # Of attempts at positions
     n_asks: int = 0  # Times that items were asked for
     draws: list[Draw] = field(default_factory=list)  # Of items that were drawn, in the order of asking
     events: list[Event] = field(default_factory=list)
@@ -104,7 +104,7 @@ class SessionState:
     def costs(self) -> dict[str, float]:
         """Costs of all answers and failed attempts, summed by unit."""
         amounts: dict[str, list[float]] = {}
-        for costs in (*(answer.costs for answer in self.answers.values()), *self.failed_costs):
+        for costs in (*(answer.costs for answer in self.answers.values()), *(costs for _, costs in self.failed_costs)):
             for unit, amount in costs.items():
                 amounts.setdefault(unit, []).append(amount)
         return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
@@ -182,10 +182,13 @@ class SessionState:
         scenario = self.scenario_index[position]
         if position in self.pending or position in self.answers:
             self.counts[scenario] -= 1
+        # what was tried was paid for, told or not; a failure of what nobody asked for, or of a record's gap, was not
+        if event.costs or (position in self.pending and event.reason != NOT_RECORDED):
+            self.failed_costs.append((position, event.costs))
         self.pending.pop(position, None)
         taken_back = self.answers.pop(position, None)
-        spent = [] if taken_back is None else [taken_back.costs]  # it was spent all the same
-        self.failed_costs += [costs for costs in (*spent, event.costs) if costs]
+        if taken_back is not None:
+            self.failed_costs.append((position, taken_back.costs))
         self.skipped.pop(position, None)
         if not event.again:
             self.skipped[position] = event
@@ -284,7 +287,7 @@ class Asking(ABC):
             Whether it may be asked again; else it is skipped.
         reason : str
         costs : mapping of unit to amount
-            What the attempt cost nevertheless.
+            What the attempt cost nevertheless; of an item that was asked as expected, where it is not told.
         new_units : bool
             As for `tell`.
 

@@ -21,10 +21,10 @@ class Budget:
     n_items : int or None
         Answers at most, those still pending and those never asked among them; failed attempts do not count.
     costs : mapping of unit to amount
-        At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer counts at
-        its reported cost, or at what was expected if none was reported; so do items still pending. Failed attempts
-        count at their reported cost. Expected is what past models paid at the model's own price level; the last
-        item may cost more, and pass the maximum.
+        At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer or
+        a failed attempt counts at its reported cost, or at what was expected if none was reported; so do items still
+        pending. Expected is what past models paid at the model's own price level; the last item may cost more, and
+        pass the maximum.
     """
 
     n_items: int | None = None

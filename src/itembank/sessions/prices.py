@@ -190,27 +190,25 @@ class Prices:
         return found
 
     def assumed(self, state: SessionState) -> dict[str, tuple[int, float]]:
-        """Return how many answers told no cost in each unit of the budget, and what was assumed for all of them."""
+        """Return how many answers and failed attempts told no cost in each unit of the budget, and what was assumed."""
         found, costs = {}, self.purse(state).costs
-        for name in self.units:
+        for name, unit in self.units.items():
             told = self.told(state, name)
             silent = [item for item in state.answers if item not in told]
+            silent += [item for item, failed in state.failed_costs if amount_in(failed, unit) is None]
             if silent:
                 found[name] = (len(silent), float(np.nan_to_num(costs[name][silent]).sum()))
         return found
 
     def purse(self, state: SessionState) -> "Purse":
-        """Return what is left of the budget, answers that told no cost at the expected one."""
+        """Return what is left of the budget, answers and failed attempts that told no cost at the expected one."""
         costs = {name: cost * self.level(state, name)[0] for name, cost in self.expected.items()}
         left = {}
         for name, most in self.budget.items():
-            expected, told = costs[name], self.told(state, name)
-            amounts = [float(expected[position]) for position in state.pending]
-            amounts += [
-                told[position] if position in told else float(np.nan_to_num(expected[position]))
-                for position in state.answers
-            ]
-            amounts += [amount_in(failed, self.units[name]) or 0.0 for failed in state.failed_costs]
+            spent = [*((item, answer.costs) for item, answer in state.answers.items()), *state.failed_costs]
+            told = [(item, amount_in(one, self.units[name])) for item, one in spent]
+            amounts = [float(np.nan_to_num(costs[name][item])) if one is None else one for item, one in told]
+            amounts += [float(costs[name][item]) for item in state.pending]
             left[name] = most - math.fsum(amounts)
         return Purse(left, costs, {name: ROUNDING * most for name, most in self.budget.items()})
 

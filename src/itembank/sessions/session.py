@@ -198,7 +198,7 @@ class AdaptiveSession(Asking):
 
     @property
     def assumed_costs(self) -> dict[str, tuple[int, float]]:
-        """By unit of the budget: answers without a reported cost, and what was assumed for all of them together."""
+        """By unit of the budget: answers and failed attempts without a reported cost, and what was assumed for all."""
         return self._pool.prices.assumed(self._state)
 
     @property

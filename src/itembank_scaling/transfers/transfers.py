@@ -18,6 +18,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.compute import TrainingCompute
+from itembank_scaling.pass_at_k.samples import sample_counts
 from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import correlate_abilities, log_flops_of
 from itembank_scaling.transfers.correlations import WithInterval
@@ -344,6 +345,8 @@ def transfer(
     past = calibration.responses if isinstance(calibration, Bank) else responses
     if max(spec.k) > 1 and past.n_trials is None:
         raise ParameterError(f"k must be 1 without repeated samples, got {max(spec.k)}. Give counts of samples.")
+    if max(spec.k) > 1:
+        sample_counts(past)  # means of graded samples have no pass@k
     if groups is None and compute is not None and compute.recipe is not None:
         groups = _recipe_groups(responses, compute, are_left_out=calibration is None)
     if groups is not None and len(groups) != responses.n_models:

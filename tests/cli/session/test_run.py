@@ -60,19 +60,22 @@ def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tm
         assert noise not in outcome.out
 
 
-def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_folder, tmp_path):
+def test_attempts_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_folder, tmp_path):
     start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
     begun = run(*start, "--max-cost", "output_tokens=200")
     assert f"Next: itembank session run {tmp_path / 'j'} --command" in begun.err
     assert f"itembank session ask {tmp_path / 'j'}" in begun.err
     outcome = run.ok("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
     n = run.json("session", "status", tmp_path / "j")["n_items"]
-    assert f"{n} of {n} answers told no output_tokens:" in " ".join(outcome.out.split())
+    assert f"no output_tokens was told {n} times:" in " ".join(outcome.out.split())
     assert " was assumed for each" in " ".join(outcome.out.split())
     run("session", "extend", tmp_path / "j", "--max-cost", "output_tokens=400")
-    run("session", "run", tmp_path / "j", "--command", "exit 3", "--shell", "--retries", 0)
-    status = " ".join(run("session", "status", tmp_path / "j", "--format", "table").out.split())
-    assert "failed attempts told no cost: none was assumed" in status
+    outcome = run("session", "run", tmp_path / "j", "--command", "exit 3", "--shell", "--retries", 0)
+    assert "passes a maximum" not in outcome.err
+    told = run.json("session", "status", tmp_path / "j")
+    assert (told["n_items"], told["costs"]) == (n, {})
+    assert told["assumed_costs"]["output_tokens"] + told["left"]["output_tokens"] == pytest.approx(400.0)
+    assert told["reason_stopped"] == "budget: 400 output_tokens"
 
 
 def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journal):

@@ -242,6 +242,10 @@ def test_what_cannot_be_done_is_said(made):
         transfer(made, "s0", "s0")
     with pytest.raises(ParameterError, match="without repeated samples"):
         transfer(made, "s0", "s1", spec=TransferSpec(k=(1, 10)))
+    graded = replace(made, responses=0.9 * made.responses, n_trials=np.full(made.responses.shape, 10))
+    graded.responses[0, 0] = 0.55
+    with pytest.raises(DataError, match="whole number of right samples"):
+        transfer(graded, "s0", "s1", spec=TransferSpec(k=(1, 10)))
     with pytest.raises(DataError, match="at least 4 past models"):
         transfer(made, "s0", "s1", calibration=made.model_ids[:3])
     with pytest.raises(DataError, match="besides the past models"):
