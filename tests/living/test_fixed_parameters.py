@@ -16,7 +16,6 @@ from itembank.living.fixed_parameters import (
     item_modes,
     item_moments,
     item_population,
-    lost_information,
     places_of,
     standard_points,
 )
@@ -96,20 +95,28 @@ def test_counts_and_missing_answers_weigh_as_single_answers_do(rng):
 
 
 @pytest.mark.parametrize("n_dims", [1, 3])
-def test_lost_information_is_the_covariance_of_the_score(rng, n_dims):
-    data, _, new = linking_data(rng, n_models=8, n_old=400, n_new=3, n_dims=n_dims)
+def test_modes_and_precisions_are_those_of_the_marginal_posterior(rng, n_dims):
+    """By finite differences of the likelihood given old answers, summed over the points of each ability."""
+    data, _, _ = linking_data(rng, n_models=40, n_old=20, n_new=1, n_dims=n_dims)
     nodes = ability_nodes(data.old, data.old_responses, data.prior)
-    items = np.column_stack([new.loadings, new.intercept])
-    found = lost_information(data, nodes, items)
-    # scores at each point of each posterior, which is so narrow that their covariance is that of the delta method
-    design = np.concatenate([nodes.theta, np.ones((*nodes.theta.shape[:2], 1))], axis=2)
-    for item in range(3):
-        right = data.new_responses[:, item][:, None]
-        scores = (right - expit(design @ items[item]))[..., None] * design
-        mean = np.einsum("mq,mqa->ma", nodes.weights, scores)
-        away = scores - mean[:, None, :]
-        expected = np.einsum("mq,mqa,mqb->ab", nodes.weights, away, away)
-        np.testing.assert_allclose(found[item], expected, atol=0.05 * np.abs(expected).max())
+    size = n_dims + 1
+    population = AbilityPrior(np.ones(size), np.eye(size))
+    mode = population.mean[None]
+    for _ in range(60):
+        mode, precision = item_modes(data, places_of(nodes), population, mode)
+
+    def posterior(item):
+        curves = expit(nodes.theta @ item[:-1] + item[-1])
+        chance = np.where(data.new_responses > 0.5, curves, 1.0 - curves)
+        return np.log((nodes.weights * chance).sum(axis=1)).sum() - 0.5 * np.sum((item - 1.0) ** 2)
+
+    steps = 1e-3 * np.eye(size)
+    slopes = [posterior(mode[0] + step) - posterior(mode[0] - step) for step in steps]
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-6)
+    for a, one in enumerate(steps):
+        for b, two in enumerate(steps):
+            ends = [posterior(mode[0] + i * one + j * two) * i * j for i in (-1, 1) for j in (-1, 1)]
+            assert -sum(ends) / 4e-6 == pytest.approx(precision[0, a, b], abs=1e-3)
 
 
 QUICK = FixedParameters(tolerance=0.05, max_steps=30)
@@ -117,15 +124,34 @@ QUICK = FixedParameters(tolerance=0.05, max_steps=30)
 
 def test_the_population_of_new_items_is_theirs_not_the_old_ones(rng):
     """New items twice as hard as all old ones: a prior around the old ones, or zero, would pull them back."""
-    hard = items_of(rng, 60, centre=-2.5)
-    theta = np.linspace(-1.5, 1.5, 6)[:, None]
-    data, _, _ = linking_data(rng, theta=theta, new=hard, n_old=60)
-    fit = calibrate_fixed(data, QUICK)
-    assert fit.population.mean[1] == pytest.approx(-2.5, abs=0.6)
-    assert item_population(data.old).mean[1] > -0.5
+    theta, missed, means = np.linspace(-1.5, 1.5, 6)[:, None], [], []
+    for _ in range(8):
+        hard = items_of(rng, 60, centre=-2.5)
+        data, _, _ = linking_data(rng, theta=theta, new=hard, n_old=60)
+        fit = calibrate_fixed(data, QUICK)
+        means.append(fit.population.mean[1])
+        assert item_population(data.old).mean[1] > -0.5
+        found = expected_curves(data, fit)
+        curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
+        missed.append(curve - probability(hard, theta).mean(axis=1))
+    assert np.mean(means) == pytest.approx(-2.5, abs=0.3)
+    # what six models miss by hangs on chance: in three draws of eight by more than this somewhere
+    np.testing.assert_allclose(np.mean(missed, axis=0), 0.0, atol=0.05)
+    assert np.sqrt(np.mean(np.square(missed))) < 0.05
+
+
+def test_slopes_by_few_old_items_are_not_too_small(rng):
+    """Judged by abilities of old answers alone they were .75 of the truth, and 95 % intervals held the half of them."""
+    data, _, new = linking_data(rng, n_models=300, n_old=20, n_new=60)
+    fit = calibrate_fixed(data, FixedParameters(n_quadrature=3))
+    assert fit.converged
+    assert 0.9 < fit.posterior.mean[:, 0].mean() / new.loadings.mean() < 1.1
+    missed = fit.posterior.mean - np.column_stack([new.loadings, new.intercept])
+    assert np.mean(np.abs(missed) < 1.96 * np.sqrt(np.einsum("ijj->ij", fit.covariance))) > 0.88
     found = expected_curves(data, fit)
+    theta = np.array([[-2.0], [0.0], [2.0]])
     curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
-    np.testing.assert_allclose(curve, probability(hard, theta).mean(axis=1), atol=0.05)
+    np.testing.assert_allclose(curve, probability(new, theta).mean(axis=1), atol=0.03)
 
 
 def test_expected_curves_keep_the_mean_of_what_was_answered(rng):
