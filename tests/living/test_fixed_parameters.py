@@ -16,6 +16,7 @@ from itembank.living.fixed_parameters import (
     item_modes,
     item_moments,
     item_population,
+    lost_information,
     places_of,
     standard_points,
 )
@@ -95,28 +96,44 @@ def test_counts_and_missing_answers_weigh_as_single_answers_do(rng):
 
 
 @pytest.mark.parametrize("n_dims", [1, 3])
-def test_modes_and_precisions_are_those_of_the_marginal_posterior(rng, n_dims):
-    """By finite differences of the likelihood given old answers, summed over the points of each ability."""
-    data, _, _ = linking_data(rng, n_models=40, n_old=20, n_new=1, n_dims=n_dims)
+def test_lost_information_is_the_covariance_of_the_score(rng, n_dims):
+    data, _, new = linking_data(rng, n_models=8, n_old=400, n_new=3, n_dims=n_dims)
     nodes = ability_nodes(data.old, data.old_responses, data.prior)
-    size = n_dims + 1
-    population = AbilityPrior(np.ones(size), np.eye(size))
-    mode = population.mean[None]
+    items = np.column_stack([new.loadings, new.intercept])
+    found = lost_information(data, nodes, items)
+    # scores at each point of each posterior, which is so narrow that their covariance is that of the delta method
+    design = np.concatenate([nodes.theta, np.ones((*nodes.theta.shape[:2], 1))], axis=2)
+    for item in range(3):
+        right = data.new_responses[:, item][:, None]
+        scores = (right - expit(design @ items[item]))[..., None] * design
+        mean = np.einsum("mq,mqa->ma", nodes.weights, scores)
+        away = scores - mean[:, None, :]
+        expected = np.einsum("mq,mqa,mqb->ab", nodes.weights, away, away)
+        np.testing.assert_allclose(found[item], expected, atol=0.05 * np.abs(expected).max())
+
+
+def test_an_item_has_its_marginal_posterior(rng):
+    """That of the likelihood given old answers, summed over the points of each ability."""
+    data, _, _ = linking_data(rng, n_models=40, n_old=20, n_new=1)
+    nodes = ability_nodes(data.old, data.old_responses, data.prior)
+    places, mode = places_of(nodes), POPULATION.mean[None]
     for _ in range(60):
-        mode, precision = item_modes(data, places_of(nodes), population, mode)
-
-    def posterior(item):
-        curves = expit(nodes.theta @ item[:-1] + item[-1])
-        chance = np.where(data.new_responses > 0.5, curves, 1.0 - curves)
-        return np.log((nodes.weights * chance).sum(axis=1)).sum() - 0.5 * np.sum((item - 1.0) ** 2)
-
-    steps = 1e-3 * np.eye(size)
-    slopes = [posterior(mode[0] + step) - posterior(mode[0] - step) for step in steps]
-    np.testing.assert_allclose(slopes, 0.0, atol=1e-6)
-    for a, one in enumerate(steps):
-        for b, two in enumerate(steps):
-            ends = [posterior(mode[0] + i * one + j * two) * i * j for i in (-1, 1) for j in (-1, 1)]
-            assert -sum(ends) / 4e-6 == pytest.approx(precision[0, a, b], abs=1e-3)
+        mode, precision = item_modes(data, places, POPULATION, mode)
+    found = item_moments(data, places, POPULATION, mode, precision)
+    a, c = np.meshgrid(np.linspace(-2.0, 4.0, 301), np.linspace(-4.0, 4.0, 401), indexing="ij")
+    points = np.column_stack([a.ravel(), c.ravel()])
+    values = np.zeros(len(points))
+    for theta, weights, response in zip(nodes.theta[..., 0], nodes.weights, data.new_responses[:, 0], strict=True):
+        curves = expit(np.outer(points[:, 0], theta) + points[:, 1:])
+        values += np.log((curves if response > 0.5 else 1.0 - curves) @ weights)
+    away = points - POPULATION.mean
+    values -= 0.5 * np.einsum("pa,ab,pb->p", away, np.linalg.inv(POPULATION.covariance), away)
+    np.testing.assert_allclose(mode[0], points[values.argmax()], atol=0.011)
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+    np.testing.assert_allclose(found.mean[0], weights @ points, atol=0.005)
+    away = points - weights @ points
+    np.testing.assert_allclose(found.covariance[0], away.T @ (away * weights[:, None]), atol=0.005)
 
 
 QUICK = FixedParameters(tolerance=0.05, max_steps=30)

@@ -1,11 +1,11 @@
 """Fixed-parameter calibration: new items on the scale of old ones, whose parameters stay as they are (Kim 2006).
 
 EM. The posterior of each linking model's ability comes from its answers to old items; then each new item's posterior,
-from its marginal likelihood given those (Bock and Aitkin 1981); and then the normal population that the new items are
-drawn from, which is fitted to them. A population centred at zero, the usual default, costs twice the error where models
-are few. Maximum likelihood (mirt's) lets answers to new items
-tell of abilities, too. With few old and many new items that costs half as much again: models do differently on new
-items, and nothing but the old ones holds the scale.
+with one ability from its marginal likelihood given those (Bock and Aitkin 1981); and then the normal population that
+the new items are drawn from, which is fitted to them. A population centred at zero, the usual default, costs twice the
+error where models are few. Maximum likelihood (mirt's) lets answers to new items tell of abilities, too. With few old
+and many new items that costs half as much again: models do differently on new items, and nothing but the old ones holds
+the scale.
 """
 
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ class Places(NamedTuple):
     weights: FloatArray  # (n_places,): Of the points of each model, summing to one
     owner: IntArray  # (n_places,): The model of each point
     n_quadrature: int  # Points of each model
-    knows_new: bool  # Whether the weights follow from the answers to new items, too
+    is_marginal: bool  # Whether an item's own answers weigh the points anew
 
 
 def places_of(nodes: AbilityNodes) -> Places:
@@ -117,7 +117,7 @@ def places_of(nodes: AbilityNodes) -> Places:
     theta = nodes.theta.reshape(-1, n_dims)
     owner = np.repeat(np.arange(n_models), n_quadrature)
     design = np.column_stack([theta, np.ones(len(theta))])
-    return Places(design, nodes.weights.ravel(), owner, n_quadrature, nodes.knows_new)
+    return Places(design, nodes.weights.ravel(), owner, n_quadrature, n_dims == 1 and not nodes.knows_new)
 
 
 def item_modes(
@@ -125,9 +125,11 @@ def item_modes(
 ) -> tuple[FloatArray, FloatArray]:
     """Take an EM step to the mode of each new item's posterior, (n_new, n_dims + 1), and find the precision there.
 
-    The population is the normal prior of (loadings, intercept). The likelihood of an item is ``prod_l sum_q w_lq
-    p(y_l | theta_q)``: its own answers weigh the points anew. Weighed by old answers alone, abler models seem to gain
-    too little: slopes were 28 % too small by 20 old items, however many models linked.
+    The population is the normal prior of (loadings, intercept); the precision is that of known abilities. With one
+    ability the likelihood of an item is ``prod_l sum_q w_lq p(y_l | theta_q)``: its own answers weigh the points anew.
+    Weighed by old answers alone, abler models seem to gain too little: slopes are 25 % too small by 20 old items,
+    however many models link. With more abilities they are weighed so all the same: new items share the errors of
+    abilities, and below some 100 linking models their mean score would be off by more.
     """
     mode, precision = np.empty_like(start), np.empty((*start.shape, start.shape[1]))
     for block, lower in _alike(data, len(places.owner)):
@@ -135,12 +137,7 @@ def item_modes(
         responses, counts = _answers(data, places, block)
         weights = _weighed(places, _log_likelihood(places, responses, counts, start[block][:, None], lower)[:, 0])
         found = map_abilities(points, responses, population, weights=counts * weights, start=start[block])
-        mode[block], whole = found.theta, np.linalg.cholesky(found.covariance)
-        # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a tenth stays
-        lost = _lost_information(places, responses, counts, found.theta, lower)
-        values, vectors = np.linalg.eigh(whole.transpose(0, 2, 1) @ lost @ whole)
-        roots = np.linalg.inv(whole @ vectors)
-        precision[block] = np.einsum("iba,ib,ibc->iac", roots, np.maximum(1.0 - values, 0.1), roots)
+        mode[block], precision[block] = found.theta, np.linalg.inv(found.covariance)
     return mode, precision
 
 
@@ -174,7 +171,7 @@ def posterior_points(
         away = points - population.mean
         values = -0.5 * np.einsum("iqa,ab,iqb->iq", away, inverse, away) + log_unit_weights
         logs = _log_likelihood(places, *_answers(data, places, block), points, lower)
-        if places.knows_new:
+        if not places.is_marginal:  # expected log-likelihood
             values += logs @ places.weights
         else:
             by_weights = places.weights.reshape(-1, places.n_quadrature)
@@ -209,22 +206,29 @@ def standard_points(size: int) -> tuple[FloatArray, FloatArray]:
     return units, 0.5 * np.sum(units**2, axis=1)
 
 
-def _lost_information(
-    places: Places, responses: FloatArray, counts: FloatArray, items: FloatArray, lower: float
-) -> FloatArray:
-    """Information about each item that is lost because abilities are not known, (n_block, n_dims + 1, n_dims + 1).
+def lost_information(data: LinkingData, nodes: AbilityNodes, items: FloatArray) -> FloatArray:
+    """Information about each item that is lost because abilities are not known, (n_new, n_dims + 1, n_dims + 1).
 
-    Louis (1982): ``sum_l Cov(S_l)`` over the posterior of ability, with S_l the score of the item by model l.
+    Louis (1982): ``sum_l Cov(S_l)`` over the posterior of ability, with S_l the score of the item by model l, here by
+    the delta method: ``J V J'`` with V the covariance of the ability and
+    ``J = dS / dtheta = n (s (I, 0)' - h (theta, 1) a')``, s the slope of the log-likelihood in the logit and h its
+    curvature.
     """
-    x = items @ places.design.T
-    terms = likelihood_terms(x, np.nan_to_num(responses), asymptotes_of(np.full(x.shape, lower), np.ones(x.shape)))
-    weights = _weighed(places, _log_likelihood(places, responses, counts, items[:, None], lower)[:, 0])
-    shape = (len(items), -1, places.n_quadrature)
-    slope, weights = (counts * terms.slope).reshape(shape), weights.reshape(shape)
-    design = places.design.reshape(-1, places.n_quadrature, items.shape[1])
-    mean = np.einsum("ilq,ilq,lqa->ila", weights, slope, design)
-    result: FloatArray = np.einsum("ilq,ilq,lqa,lqb->iab", weights, slope**2, design, design)
-    result -= np.einsum("ila,ilb->iab", mean, mean)
+    n_models, n_dims = nodes.mean.shape
+    design = np.column_stack([nodes.mean, np.ones(n_models)])
+    result = np.zeros((len(items), n_dims + 1, n_dims + 1))
+    flat = np.vstack([np.eye(n_dims), np.zeros(n_dims)])
+    for block, lower in _alike(data, n_models * (n_dims + 1) ** 2):
+        responses = data.new_responses[:, block]
+        answered = ~np.isnan(responses)
+        trials = answered.astype(np.float64) if data.new_trials is None else data.new_trials[:, block] * answered
+        x = design @ items[block].T  # (n_models, n_block)
+        asymptotes = asymptotes_of(np.full(x.shape, lower), np.ones(x.shape))
+        terms = likelihood_terms(x, np.where(answered, responses, 0.0), asymptotes)
+        change = (trials * terms.slope)[..., None, None] * flat - np.einsum(
+            "li,la,id->liad", trials * terms.curvature, design, items[block][:, :-1]
+        )
+        result[block] = np.einsum("liad,lde,libe->iab", change, nodes.covariance, change)
     return result
 
 
@@ -255,7 +259,7 @@ def _log_likelihood(
 
 def _weighed(places: Places, logs: FloatArray) -> FloatArray:
     """Weights of the points once each item's own answers, of such log-likelihood, are known; (n_block, n_places)."""
-    if places.knows_new:
+    if not places.is_marginal:
         return np.broadcast_to(places.weights, logs.shape)
     by_model = (logs + np.log(places.weights)).reshape(len(logs), -1, places.n_quadrature)
     result: FloatArray = softmax(by_model, axis=2).reshape(logs.shape)
@@ -332,7 +336,15 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
         best, safe, shortest, converged = (second, posterior, nodes), second, length, length < spec.tolerance
         state = _jump(state, first, second)
     found, posterior, nodes = best
-    return FixedFit(posterior, posterior.covariance, found.population, found.abilities, nodes, converged)
+    covariance = posterior.covariance
+    if not (spec.has_population and places_of(nodes).is_marginal):
+        roots = np.linalg.cholesky(covariance)
+        # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
+        values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, nodes, found.mode) @ roots)
+        kept = np.maximum(1.0 - values, 0.01)
+        whole = roots @ vectors
+        covariance = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
+    return FixedFit(posterior, covariance, found.population, found.abilities, nodes, converged)
 
 
 def _em_step(
