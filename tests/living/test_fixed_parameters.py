@@ -112,20 +112,63 @@ def test_lost_information_is_the_covariance_of_the_score(rng, n_dims):
         np.testing.assert_allclose(found[item], expected, atol=0.05 * np.abs(expected).max())
 
 
+def test_an_item_has_its_marginal_posterior(rng):
+    """That of the likelihood given old answers, summed over the points of each ability."""
+    data, _, _ = linking_data(rng, n_models=40, n_old=20, n_new=1)
+    nodes = ability_nodes(data.old, data.old_responses, data.prior)
+    places, mode = places_of(nodes), POPULATION.mean[None]
+    for _ in range(60):
+        mode, precision = item_modes(data, places, POPULATION, mode)
+    found = item_moments(data, places, POPULATION, mode, precision)
+    a, c = np.meshgrid(np.linspace(-2.0, 4.0, 301), np.linspace(-4.0, 4.0, 401), indexing="ij")
+    points = np.column_stack([a.ravel(), c.ravel()])
+    values = np.zeros(len(points))
+    for theta, weights, response in zip(nodes.theta[..., 0], nodes.weights, data.new_responses[:, 0], strict=True):
+        curves = expit(np.outer(points[:, 0], theta) + points[:, 1:])
+        values += np.log((curves if response > 0.5 else 1.0 - curves) @ weights)
+    away = points - POPULATION.mean
+    values -= 0.5 * np.einsum("pa,ab,pb->p", away, np.linalg.inv(POPULATION.covariance), away)
+    np.testing.assert_allclose(mode[0], points[values.argmax()], atol=0.011)
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+    np.testing.assert_allclose(found.mean[0], weights @ points, atol=0.005)
+    away = points - weights @ points
+    np.testing.assert_allclose(found.covariance[0], away.T @ (away * weights[:, None]), atol=0.005)
+
+
 QUICK = FixedParameters(tolerance=0.05, max_steps=30)
 
 
 def test_the_population_of_new_items_is_theirs_not_the_old_ones(rng):
     """New items twice as hard as all old ones: a prior around the old ones, or zero, would pull them back."""
-    hard = items_of(rng, 60, centre=-2.5)
-    theta = np.linspace(-1.5, 1.5, 6)[:, None]
-    data, _, _ = linking_data(rng, theta=theta, new=hard, n_old=60)
-    fit = calibrate_fixed(data, QUICK)
-    assert fit.population.mean[1] == pytest.approx(-2.5, abs=0.6)
-    assert item_population(data.old).mean[1] > -0.5
+    theta, missed, means = np.linspace(-1.5, 1.5, 6)[:, None], [], []
+    for _ in range(8):
+        hard = items_of(rng, 60, centre=-2.5)
+        data, _, _ = linking_data(rng, theta=theta, new=hard, n_old=60)
+        fit = calibrate_fixed(data, QUICK)
+        means.append(fit.population.mean[1])
+        assert item_population(data.old).mean[1] > -0.5
+        found = expected_curves(data, fit)
+        curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
+        missed.append(curve - probability(hard, theta).mean(axis=1))
+    assert np.mean(means) == pytest.approx(-2.5, abs=0.3)
+    # what six models miss by hangs on chance: in three draws of eight by more than this somewhere
+    np.testing.assert_allclose(np.mean(missed, axis=0), 0.0, atol=0.05)
+    assert np.sqrt(np.mean(np.square(missed))) < 0.05
+
+
+def test_slopes_by_few_old_items_are_not_too_small(rng):
+    """Judged by abilities of old answers alone they were .75 of the truth, and 95 % intervals held the half of them."""
+    data, _, new = linking_data(rng, n_models=300, n_old=20, n_new=60)
+    fit = calibrate_fixed(data, FixedParameters(n_quadrature=3))
+    assert fit.converged
+    assert 0.9 < fit.posterior.mean[:, 0].mean() / new.loadings.mean() < 1.1
+    missed = fit.posterior.mean - np.column_stack([new.loadings, new.intercept])
+    assert np.mean(np.abs(missed) < 1.96 * np.sqrt(np.einsum("ijj->ij", fit.covariance))) > 0.88
     found = expected_curves(data, fit)
+    theta = np.array([[-2.0], [0.0], [2.0]])
     curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
-    np.testing.assert_allclose(curve, probability(hard, theta).mean(axis=1), atol=0.05)
+    np.testing.assert_allclose(curve, probability(new, theta).mean(axis=1), atol=0.03)
 
 
 def test_expected_curves_keep_the_mean_of_what_was_answered(rng):

@@ -1,10 +1,11 @@
 """Fixed-parameter calibration: new items on the scale of old ones, whose parameters stay as they are (Kim 2006).
 
 EM. The posterior of each linking model's ability comes from its answers to old items; then each new item's posterior,
-and then the normal population that the new items are drawn from, which is fitted to them. A population centred at zero,
-the usual default, costs twice the error where models are few. Maximum likelihood (mirt's) lets answers to new items
-tell of abilities, too. With few old and many new items that costs half as much again: models do differently on new
-items, and nothing but the old ones holds the scale.
+with one ability from its marginal likelihood given those (Bock and Aitkin 1981); and then the normal population that
+the new items are drawn from, which is fitted to them. A population centred at zero, the usual default, costs twice the
+error where models are few. Maximum likelihood (mirt's) lets answers to new items tell of abilities, too. With few old
+and many new items that costs half as much again: models do differently on new items, and nothing but the old ones holds
+the scale.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtri, softmax
 
 from itembank.irt.answers import gather
 from itembank.irt.likelihood_abilities import Posterior
@@ -37,6 +38,7 @@ class AbilityNodes(NamedTuple):
     weights: FloatArray  # (n_models, n_quadrature): Summing to one for each model
     # (n_models,): Log marginal likelihood; NaN where the points only stand for a normal posterior.
     log_likelihood: FloatArray
+    knows_new: bool = False  # Whether they follow from the answers to new items, too
 
     @property
     def mean(self) -> FloatArray:
@@ -105,6 +107,8 @@ class Places(NamedTuple):
     design: FloatArray  # (n_places, n_dims + 1): Ability and a one
     weights: FloatArray  # (n_places,): Of the points of each model, summing to one
     owner: IntArray  # (n_places,): The model of each point
+    n_quadrature: int  # Points of each model
+    is_marginal: bool  # Whether an item's own answers weigh the points anew
 
 
 def places_of(nodes: AbilityNodes) -> Places:
@@ -112,21 +116,27 @@ def places_of(nodes: AbilityNodes) -> Places:
     n_models, n_quadrature, n_dims = nodes.theta.shape
     theta = nodes.theta.reshape(-1, n_dims)
     owner = np.repeat(np.arange(n_models), n_quadrature)
-    return Places(np.column_stack([theta, np.ones(len(theta))]), nodes.weights.ravel(), owner)
+    design = np.column_stack([theta, np.ones(len(theta))])
+    return Places(design, nodes.weights.ravel(), owner, n_quadrature, n_dims == 1 and not nodes.knows_new)
 
 
 def item_modes(
     data: LinkingData, places: Places, population: AbilityPrior, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Find the mode of each new item's posterior, (n_new, n_dims + 1), and the precision there.
+    """Take an EM step to the mode of each new item's posterior, (n_new, n_dims + 1), and find the precision there.
 
-    The population is the normal prior of (loadings, intercept).
+    The population is the normal prior of (loadings, intercept); the precision is that of known abilities. With one
+    ability the likelihood of an item is ``prod_l sum_q w_lq p(y_l | theta_q)``: its own answers weigh the points anew.
+    Weighed by old answers alone, abler models seem to gain too little: slopes are 25 % too small by 20 old items,
+    however many models link. With more abilities they are weighed so all the same: new items share the errors of
+    abilities, and with 60 linking models or fewer their mean score would be off by more (simulated, two abilities).
     """
     mode, precision = np.empty_like(start), np.empty((*start.shape, start.shape[1]))
     for block, lower in _alike(data, len(places.owner)):
         points = ItemParameters.create(places.design, np.zeros(len(places.design)), lower)
-        responses, weights = _answers(data, places, block)
-        found = map_abilities(points, responses, population, weights=weights, start=start[block])
+        responses, counts = _answers(data, places, block)
+        weights = _weighed(places, _log_likelihood(places, responses, counts, start[block][:, None], lower)[:, 0])
+        found = map_abilities(points, responses, population, weights=counts * weights, start=start[block])
         mode[block], precision[block] = found.theta, np.linalg.inv(found.covariance)
     return mode, precision
 
@@ -160,14 +170,15 @@ def posterior_points(
         points = mode[block][:, None, :] + wider * np.einsum("iab,qb->iqa", roots, units)
         away = points - population.mean
         values = -0.5 * np.einsum("iqa,ab,iqb->iq", away, inverse, away) + log_unit_weights
-        # the expected log-likelihood at the points
-        responses, counts = _answers(data, places, block)
-        counts = np.where(np.isnan(responses), 0.0, counts)
-        right = counts * np.where(np.isnan(responses), 0.0, responses)
-        log_p, log_q = log_probabilities(points @ places.design.T, asymptotes_of(np.array(lower), np.ones(())))
-        likelihood = np.matmul(log_p, right[..., None])[..., 0]
-        likelihood += np.matmul(log_q, (counts - right)[..., None])[..., 0]
-        values += likelihood
+        logs = _log_likelihood(places, *_answers(data, places, block), points, lower)
+        if not places.is_marginal:  # expected log-likelihood
+            values += logs @ places.weights
+        else:
+            by_weights = places.weights.reshape(-1, places.n_quadrature)
+            by_model = logs.reshape(*points.shape[:2], -1, places.n_quadrature)
+            highest = by_model.max(axis=3)
+            chance = np.einsum("ikmq,mq->ikm", np.exp(by_model - highest[..., None]), by_weights)
+            values += (highest + np.log(chance)).sum(axis=2)
         weights = np.exp(values - values.max(axis=1, keepdims=True))
         yield block, points, weights / weights.sum(axis=1, keepdims=True)
 
@@ -230,12 +241,29 @@ def _alike(data: LinkingData, n_places: int) -> Iterator[tuple[IntArray, float]]
 
 
 def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Responses to some items at every point, and how often each counts, (n_block, n_places)."""
+    """Responses to some items at every point, and their trials, 0 where missing; (n_block, n_places) each."""
     responses = data.new_responses[:, block].T[:, places.owner]
-    weights = np.broadcast_to(places.weights, responses.shape)
-    if data.new_trials is not None:
-        weights = weights * data.new_trials[:, block].T[:, places.owner]
-    return responses, weights
+    trials = 1.0 if data.new_trials is None else data.new_trials[:, block].T[:, places.owner]
+    return responses, trials * ~np.isnan(responses)
+
+
+def _log_likelihood(
+    places: Places, responses: FloatArray, counts: FloatArray, items: FloatArray, lower: float
+) -> FloatArray:
+    """Of the answers (n_block, n_places) at some parameters of each item, (n_block, n_points, n_places)."""
+    log_p, log_q = log_probabilities(items @ places.design.T, asymptotes_of(np.array(lower), np.ones(())))
+    right = counts * np.nan_to_num(responses)
+    result: FloatArray = right[:, None] * log_p + (counts - right)[:, None] * log_q
+    return result
+
+
+def _weighed(places: Places, logs: FloatArray) -> FloatArray:
+    """Weights of the points once each item's own answers, of such log-likelihood, are known; (n_block, n_places)."""
+    if not places.is_marginal:
+        return np.broadcast_to(places.weights, logs.shape)
+    by_model = (logs + np.log(places.weights)).reshape(len(logs), -1, places.n_quadrature)
+    result: FloatArray = softmax(by_model, axis=2).reshape(logs.shape)
+    return result
 
 
 FLAT = 1e12
@@ -308,12 +336,14 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
         best, safe, shortest, converged = (second, posterior, nodes), second, length, length < spec.tolerance
         state = _jump(state, first, second)
     found, posterior, nodes = best
-    roots = np.linalg.cholesky(posterior.covariance)
-    # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
-    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, nodes, found.mode) @ roots)
-    kept = np.maximum(1.0 - values, 0.01)
-    whole = roots @ vectors
-    covariance: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
+    covariance = posterior.covariance
+    if not (spec.has_population and places_of(nodes).is_marginal):
+        roots = np.linalg.cholesky(covariance)
+        # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
+        values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, nodes, found.mode) @ roots)
+        kept = np.maximum(1.0 - values, 0.01)
+        whole = roots @ vectors
+        covariance = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
     return FixedFit(posterior, covariance, found.population, found.abilities, nodes, converged)
 
 
@@ -418,7 +448,8 @@ def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec
         np.concatenate([data.old.upper_asymptote, np.ones(data.n_new)]),
         family=data.family,
     )
-    return ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
+    nodes = ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
+    return nodes._replace(knows_new=True)
 
 
 def _fitted(
