@@ -219,3 +219,10 @@ def test_the_program_for_a_million_rows_is_that_for_few(monkeypatch):
     monkeypatch.setattr(jq_programs, "_places", lambda one, *more: looked.append(one) or places(one, *more))
     assert program_for([few * 500_000]) == program_for([few])
     assert len(looked) < 30_000
+
+
+def test_an_object_of_many_objects_is_looked_through_once(monkeypatch):
+    looked, places = [], jq_programs._places
+    monkeypatch.setattr(jq_programs, "_places", lambda one, *more: looked.append(len(one)) or places(one, *more))
+    program_for([{f"k{k}": {"a": {"b": k}} for k in range(1000)}])
+    assert sum(looked) < 10_000

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -38,9 +38,6 @@ from itembank.errors import DataError, shell_word, visible
 from itembank.responses.score_names import without_only_scenario
 from itembank.selection.criteria import CRITERIA, uses_chance
 from itembank.tables import plural
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group("session", cls=Group)

@@ -99,8 +99,10 @@ def _at_keys(value: Mapping[str, Any], inside: Mapping[str, Found], best: Found)
 def _answers(value: Mapping[str, Any]) -> Found:
     """Find the answers by their ids that an object is, but for the model beside them."""
     beside = {key: own for key, own in value.items() if not _is_response(own)}
+    if len(value) < 2 + len(beside) or len(beside) > 1 or _tells(value):
+        return [], []
     models = [_model_of(dict(_places(beside))) or (jq_key(key) if is_row_number(key) else "") for key in beside]
-    if len(value) < 2 + len(beside) or len(beside) > 1 or not all(models) or _tells(value):
+    if not all(models):
         return [], []
     path = "".join(f" | {model} as $model | del({jq_key(key)})" for key, model in zip(beside, models, strict=True))
     return [path], [({}, {"": key}, own) for key, own in value.items() if key not in beside]
