@@ -20,7 +20,7 @@ from itembank.estimation.drawn_predictions import (
     predicted_answers,
     truncated,
 )
-from itembank.estimation.observations import Observations, found_items
+from itembank.estimation.observations import Observations, fewer_than_past, found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
@@ -163,3 +163,7 @@ def test_models_with_fewer_attempts_are_expected_to_vary_as_past_models_with_so_
     each = bank.targets.weights[:, None] * (bank.targets.scenario_index[:, None] == np.arange(2))
     of_session = DrawnDesign.of_bank(bank, np.column_stack([each, bank.targets.overall_weights]), 2).apart
     np.testing.assert_array_less(3.0 * found[40][1], of_session)  # whose answers are single attempts
+    assert fewer_than_past(bank, 1.0) == 1.0
+    assert fewer_than_past(bank, 40.0) is None
+    graded = dataclasses.replace(bank.responses, responses=np.clip(past + 0.0117, 0.0, 1.0))  # means, no counts
+    assert fewer_than_past(dataclasses.replace(bank, responses=graded), 1.0) is None

@@ -23,7 +23,7 @@ from itembank.bank.norms import fitted_factor_model, implied_factor_model
 from itembank.estimation.difference_estimator import Drawn, composite
 from itembank.estimation.drawn_predictions import MODELS_A_FACTOR, factors_that_serve, truncated
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import counted_trials, usual_attempts
+from itembank.estimation.observations import fewer_than_past
 from itembank.estimation.regressions import reconciled_within
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -107,9 +107,7 @@ class DrawnDesign:
             tried = np.setdiff1d(counts, np.flatnonzero(is_open))
             correction = weights[tried, wanted] / np.minimum(n_tried * chances[tried], 1.0)
             # a session asks for one attempt at an item, however often past models tried it
-            trials = counted_trials(bank, bank.responses)
-            is_more = trials is not None and usual_attempts(trials, bank.responses.responses) > 1.0
-            n_factors, apart = factors_that_serve(bank, tried, correction, attempts=1.0 if is_more else None)
+            n_factors, apart = factors_that_serve(bank, tried, correction, attempts=fewer_than_past(bank, 1.0))
             left = 1.0 - np.bincount(targets.scenario_index[tried], targets.weights[tried], left.size)
             factors = truncated(factors, max(n_factors, 1))
         return cls(factors, weights, wanted, targets.scenario_index, order, apart, left, n_tried)

@@ -74,16 +74,8 @@ class Observations:
         return result
 
     def fewer_attempts(self, bank: Bank) -> float | None:
-        """Return how often these models attempted an item, where that is less often than the bank's did; else None.
-
-        None, too, where the bank's attempts are graded: their means do not tell what fewer would have given.
-        """
-        past = counted_trials(bank, bank.responses)
-        if self.n_trials is None or past is None:
-            return None
-        attempts, answers = usual_attempts(self.n_trials, self.responses), bank.responses.responses
-        is_fewer = attempts < usual_attempts(past, answers) and are_counts(answers, past).all()
-        return attempts if is_fewer else None
+        """Return how often these models attempted an item, where it is `fewer_than_past`; else None."""
+        return None if self.n_trials is None else fewer_than_past(bank, usual_attempts(self.n_trials, self.responses))
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
         """Return some models and columns; the items that were to be answered stay."""
@@ -95,6 +87,18 @@ class Observations:
             n_missing=self.n_missing[models],
             n_trials=None if self.n_trials is None else self.n_trials[np.ix_(models, columns)],
         )
+
+
+def fewer_than_past(bank: Bank, attempts: float) -> float | None:
+    """Return this number of attempts at an item where past models made more, each right or wrong; else None.
+
+    Means of graded attempts do not tell what fewer would have given.
+    """
+    past = counted_trials(bank, bank.responses)
+    if past is None:
+        return None
+    answers = bank.responses.responses
+    return attempts if attempts < usual_attempts(past, answers) and are_counts(answers, past).all() else None
 
 
 def past_runs(bank: Bank, attempts: float) -> tuple[FloatArray, FloatArray]:
