@@ -39,6 +39,13 @@ class Mode:
     hears: bool = False
 
 
+def mode(words, about="", values="", brings="", unseen="", **more):
+    """A mode, with names and values written as on a command line."""
+    return Mode(
+        words, tuple(about.split()), options(values), tuple(brings.split()), unseen=tuple(unseen.split()), **more
+    )
+
+
 @dataclass(frozen=True)
 class Case:
     """A command: its modes, a value for each option, and what has no effect, or stops the command, and why.
@@ -46,8 +53,8 @@ class Case:
     Attributes
     ----------
     modes : dict of str to Mode
-    values : dict
-        What is added to the base call to alter one option, by the option's longest name.
+    values : str
+        What is added to the base call to alter one option, for every option, as on one command line.
     no_effect : dict of (mode, option) to reason
         The option changes nothing in this mode and is not refused, and why that is right.
     never : dict of option to reason
@@ -59,13 +66,48 @@ class Case:
     """
 
     modes: dict
-    values: dict
+    values: str
     no_effect: dict = field(default_factory=dict)
     never: dict = field(default_factory=dict)
     nowhere: dict = field(default_factory=dict)
     stops: dict = field(default_factory=dict)
 
+    def __post_init__(self):
+        object.__setattr__(self, "values", options(self.values))
+
 
 def options(text):
     """A value for each of several options, written as on one command line, by the options' names."""
-    return {one.partition(" ")[0]: one for one in re.split(r" (?=--)", text)}
+    found = {}
+    for one in re.split(r" (?=--)", text) if text else ():
+        name = one.partition(" ")[0]
+        found[name] = f"{found[name]} {one}" if name in found else one
+    return found
+
+
+def each(options, reason, *modes):
+    """Give a reason for each of the options, in each of the modes if some are named."""
+    names = options.split()
+    return {(mode, name): reason for mode in modes for name in names} if modes else dict.fromkeys(names, reason)
+
+
+# options of reading responses, and others that many commands share
+
+JQ = {"--jq": "tests/cli/test_import_jq.py has JSON of other shapes"}
+MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts", **JQ}
+MATCHED = {"--match": "tests/harnesses find items in logs of tasks that the bank does not know"}
+PAGES = {"--report": "tests/cli writes the page of every command that has one"}
+ONCE = {
+    "--estimand": "a score over repeated runs is refused, which names the option: no model attempted items repeatedly"
+}
+COMMON = "--seed 7 --format json"
+
+
+def none_lost(*modes):
+    """Modes in which no answer was lost."""
+    return each("--errors", "no answer was lost", *modes)
+
+
+def no_chance(*modes):
+    """Modes in which nothing is left to chance."""
+    return each("--seed", "nothing is left to chance", *modes)
