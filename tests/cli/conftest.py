@@ -9,6 +9,30 @@ from itembank.cli.main import cli
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare
 from tests.bank.banks import make_bank
+from tests.conftest import Runner
+
+
+def holds(text, *parts):
+    """Check that a text has all of these words."""
+    missing = [part for part in parts if part not in text]
+    assert not missing, f"{missing} not in {text}"
+
+
+class Refused(Runner):
+    """The command line, with commands that must fail."""
+
+    def fails(self, code, says, *arguments):
+        """Run a command that must end with this code, say these words, or all of several, and print nothing."""
+        outcome = self(*arguments)
+        assert (outcome.code, outcome.out) == (code, ""), outcome.err
+        holds(" ".join(outcome.err.split()), *([says] if isinstance(says, str) else says))
+        return outcome
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line: `run.fails(...)` where it must fail, and what `tests.conftest` has."""
+    return Refused(capsys, monkeypatch)
 
 
 def offered_methods(command):

@@ -159,8 +159,8 @@ CASES = (
          "model_id,item_id,scenario,response|a,1,gsm,1|a,2,bleu,87.5|a,3,bleu,12|b,1,gsm,0|b,2,bleu,0|b,3,bleu,1",
          "--where scenario=bleu --max-response 100", "a: 0.875 0.12, b: 0 0.01"),
     Case("percentages below a half", LONG + "a,x,37.2|a,y,12", "--max-response 100", "a: 0.372 0.12"),
-    Case(
-         "points up to 20", LONG + "a,x,20|a,y,5", "--max-response HIGHEST", "a: 1 0.25", in_place_of=("HIGHEST", "20")),
+    Case("points up to 20", LONG + "a,x,20|a,y,5", "--max-response HIGHEST", "a: 1 0.25",
+         in_place_of=("HIGHEST", "20")),
     Case("missing is -1", LONG + "a,x,1|a,y,-1|b,x,0|b,y,1", "--missing -1", "a: 1 -, b: 0 1"),
     Case("missing is 99", "model_id,x,y|a,99,0|b,1,1", "--missing 99", "a: - 0, b: 1 1"),
     Case("missing is a number in JSON", {"r.json": json.dumps(NINES)}, "--missing -9", "a: 1 -, b: - 0",
