@@ -68,13 +68,9 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
     difficulty = generator.normal(size=n_items)
     right = generator.random((n_models, n_items)) < 1.0 / (1.0 + np.exp(difficulty - 1.5 * ability))
     named = [f"{PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(max(n_models, n_items))]
-    items = pl.DataFrame(
-        {
-            "item_id": named[:n_items],
-            "scenario": [SCENARIOS[k % 3] for k in range(n_items)],
-            "text": [f"What is {name}?" for name in named[:n_items]],
-        }
-    )
+    texts = [f"What is {name}?" for name in named[:n_items]]
+    scenarios = [SCENARIOS[k % 3] for k in range(n_items)]
+    items = pl.DataFrame({"item_id": named[:n_items], "scenario": scenarios, "text": texts})
     models = pl.DataFrame(
         {
             "model_id": named[:n_models],
@@ -87,12 +83,10 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
 
 
 def bank() -> Page:
-    """Return the page of a bank."""
     return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
 
 
 def audit() -> Page:
-    """Return the page of an audit with groups of models and known bad items."""
     responses = hostile_bank().responses
     known = responses.item_ids[:12]
     return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
@@ -107,7 +101,6 @@ def answers_of(bank: Bank, n_models: int, n_items: int = 30) -> ResponseMatrix:
 
 
 def one_model() -> Page:
-    """Return the page of one model's estimates."""
     bank = hostile_bank()
     responses = answers_of(bank, 1)
     return estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
@@ -122,7 +115,6 @@ def few_models() -> Page:
 
 
 def many_models() -> Page:
-    """Return the page of estimates of many models."""
     bank = hostile_bank()
     responses = answers_of(bank, 12)
     estimates = estimate(bank, responses, method="p-irt")
@@ -130,7 +122,6 @@ def many_models() -> Page:
 
 
 def session() -> Page:
-    """Return the page of a session that ended with its budget."""
     bank = hostile_bank()
     spec = SessionSpec(budget=Budget(n_items=12), interval="model-based")
     asked = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
@@ -141,21 +132,18 @@ def session() -> Page:
 
 
 def comparison() -> Page:
-    """Return the page of a comparison of two models."""
     bank = hostile_bank()
     responses = answers_of(bank, 2)
     return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
 def ranking() -> Page:
-    """Return the page of a ranking of many models."""
     bank = hostile_bank()
     responses = answers_of(bank, 12)
     return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
 def gate() -> Page:
-    """Return the page of a gate in stages."""
     answers = hostile_bank().responses
     plan = start_gate(answers.take(models=np.array([0])), spec=GateSpec(margin=0.1, first_look=10))
     found = plan.look(answers.take(models=np.array([3])))
@@ -163,7 +151,6 @@ def gate() -> Page:
 
 
 def study() -> Page:
-    """Return the page of a study."""
     estimates = make_estimates(splits=SCENARIOS[1:], methods=[(payload, "weighted") for payload in PAYLOADS])
     manifest = StudyManifest(
         "comparison", {"name": PAYLOADS[0], "level": 0.95, "budget": None}, "", "", {}, 0, 2, 22, 9
@@ -172,7 +159,6 @@ def study() -> Page:
 
 
 def forecast() -> Page:
-    """Return the page of a pre-training law."""
     suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, scenarios=SCENARIOS[1:])
     settings = PretrainingSettings(laws=("irsl",), n_checked=1)
     law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
@@ -180,14 +166,12 @@ def forecast() -> Page:
 
 
 def pass_at_k() -> Page:
-    """Return the page of pass@k of several models."""
     samples = simulated_samples(n_models=5, n_items=20, n_trials=40)
     law = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10, 100), n_draws=100), bank=known_bank(samples))
     return show(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
 
 
 def transfers() -> Page:
-    """Return the page of transfers."""
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
     found = transfer(made, "s0", "s1")
     named = replace(found, target=SCENARIOS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
@@ -195,7 +179,6 @@ def transfers() -> Page:
 
 
 def validity() -> Page:
-    """Return the page of correlations of abilities."""
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
     return show(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
 

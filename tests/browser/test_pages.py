@@ -122,7 +122,6 @@ def test_prints(open_page, name, tmp_path):
 
 
 def long_table(page):
-    """Return the first table that has more rows than it shows."""
     return page.locator(".table:has(input[type=search])").first
 
 

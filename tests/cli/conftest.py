@@ -48,7 +48,6 @@ def spec_file(folder, content):
 
 
 def new_results():
-    """Answers of two models that are not in the small bank, to all of its items."""
     answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
     return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
 
@@ -64,13 +63,11 @@ def fitted_bank(tmp_path_factory):
 
 @pytest.fixture
 def bank_folder(fitted_bank, tmp_path):
-    """A copy of the small bank, to be changed at will."""
     return shutil.copytree(fitted_bank, tmp_path / "bank")
 
 
 @pytest.fixture(scope="module")
 def made(workplace):
-    """What the command that made the study of a module's workplace printed."""
     words = ["study", "run", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 0, result.output
@@ -79,7 +76,6 @@ def made(workplace):
 
 @pytest.fixture(scope="module")
 def study(made, workplace):
-    """The folder of the finished study."""
     return workplace / "done"
 
 

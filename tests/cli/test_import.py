@@ -137,7 +137,6 @@ def test_a_failed_import_leaves_the_response_file_that_was_there(run, table, tmp
 
 
 def process(*arguments, folder):
-    """Import in a true process, as a shell starts it."""
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-m", "itembank", "import", *map(str, arguments), "-o", "r.parquet"]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)

@@ -32,7 +32,6 @@ def write(path, *values):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """One file, or a few, of each tool."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     write(tmp_path / "run.json", {"samples": [{"doc": {"id": k}, "metrics": {"acc": k % 2}} for k in range(4)]})
@@ -126,7 +125,6 @@ def test_the_page_has_an_example_of_each_tool():
 
 
 def imported(run, folder, name, *words):
-    """Run the page's command for these files, and return the responses."""
     command = COMMANDS[name]
     run.ok(command[1], *sorted(folder.glob(command[2].rstrip("/"))), *command[3:], *words)
     return read_responses(folder / "responses.parquet")
@@ -238,8 +236,16 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         words = ("--jq", "langsmith.jq", "--spec", "spec.toml")
         assert run("import", "langsmith", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
-    done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
-    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)
+    run.fails(
+        1,
+        "none: must hold files of JSON for the program of jq, got none",
+        "import",
+        "none",
+        "--jq",
+        "langsmith.jq",
+        "-o",
+        "o.parquet",
+    )
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):
@@ -277,14 +283,12 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
     ]
     for words in (("replay", "bank", "new"), ("bank", "add-models", "bank", "new", "-o", "bank-2")):
         assert "how files are read is chosen first, by itembank import FILES --jq" in run(*words, *jq).err
-    refused = run("gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
-    assert (refused.code, "import past/m1.jsonl --jq our.jq [OPTIONS]" in " ".join(refused.err.split())) == (5, True)
+    run.fails(5, "import past/m1.jsonl --jq our.jq [OPTIONS]", "gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
     assert "--jq goes with RESPONSES" in run("check", "bank", *jq).err
 
 
 def test_a_program_goes_with_no_other_format(run, folder):
-    done = run("import", "promptfoo.json", "--jq", ROW, "--as", "promptfoo", "-o", "o.parquet")
-    assert (done.code, "leave --as out" in done.err) == (2, True)
+    run.fails(2, "leave --as out", "import", "promptfoo.json", "--jq", ROW, "--as", "promptfoo", "-o", "o.parquet")
 
 
 EVENTS = (

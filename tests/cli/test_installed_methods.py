@@ -75,7 +75,6 @@ ENTRY_POINTS = {
 
 @pytest.fixture
 def stranger(monkeypatch, tmp_path_factory):
-    """The package, installed for one test."""
     forget(monkeypatch, ESTIMATORS, SELECTORS, CALIBRATIONS)
     install(monkeypatch, tmp_path_factory.mktemp("site"), "stranger", SOURCE, ENTRY_POINTS)
     yield
@@ -105,8 +104,7 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
 def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
     chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
     printed = run.json("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json")
-    assert [item["item_id"] for item in printed["items"]] == list(chosen.item_ids)
-    assert chosen.method == "first"
+    assert ([item["item_id"] for item in printed["items"]], chosen.method) == (list(chosen.item_ids), "first")
     assert read_recipe(chosen).n_items == 6
 
 

@@ -31,8 +31,6 @@ def advised(text):
 
 @dataclass
 class Case:
-    """A file whose first reading ends in a message."""
-
     name: str
     content: str | dict  # of a CSV file, | between its lines, or text of each file, or a table, by its name
     advice: str  # The options that the message must advise

@@ -85,8 +85,7 @@ def test_the_bank_knows_no_checkpoint_of_a_held_out_run_and_no_other_answers_are
     assert past.isdisjoint(new)
     assert (len(past), len(new)) == (42, 14)
     selection = Selection.load(folder / "selection.json")
-    assert selection.n_items == 40
-    assert sorted(asked.item_ids) == sorted(selection.item_ids)
+    assert (selection.n_items, sorted(asked.item_ids)) == (40, sorted(selection.item_ids))
 
 
 def test_the_written_bank_needs_no_fit_and_gives_the_written_estimates(made):
@@ -126,8 +125,7 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
         rank = spearmanr(value.round(12), true.round(12)).statistic  # ties are ties, whatever the rounding
         found.append([points.mean(), points.max(), rank, np.mean((low <= true) & (true <= high))])
     told = [default[name] for name in ("mean_absolute_error", "worst_error", "spearman", "coverage")]
-    assert told == pytest.approx(np.mean(found, axis=0))
-    assert [row["n_draws"] for row in rows] == [2, 1, 1, 1, 2]
+    assert (told, [row["n_draws"] for row in rows]) == (pytest.approx(np.mean(found, axis=0)), [2, 1, 1, 1, 2])
     assert f" {default['worst_error']:.1f} " in outcome.out
     responses, model = FEW("bytelms"), overall["model_id"][0]
     answers = responses.responses[responses.model_indices([model])[0]]
@@ -140,9 +138,7 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
 def test_files_of_something_else_are_never_overwritten(run, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("keep me")
-    outcome = run(*ARGUMENTS, "-o", tmp_path)
-    assert outcome.code == 2
-    assert "must be a new folder or that of an earlier quickstart, but it holds '" in outcome.err
+    run.fails(2, "must be a new folder or that of an earlier quickstart, but it holds '", *ARGUMENTS, "-o", tmp_path)
     assert (tmp_path / name).read_text() == "keep me"
 
 
@@ -151,8 +147,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, run, tmp_path):
         raise missing_package("reports need jinja2", "jinja2", ImportError("no module named 'jinja2'"))
 
     monkeypatch.setattr("itembank.pages.estimates_page", refuse)
-    outcome = run.ok(*ARGUMENTS, "-o", tmp_path)
-    assert "No pages were written: reports need jinja2" in outcome.err
+    assert "No pages were written: reports need jinja2" in run.ok(*ARGUMENTS, "-o", tmp_path).err
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "bank", "estimates.csv", "new-models.parquet", "selection.json",
     ]  # fmt: skip
@@ -183,11 +178,8 @@ def test_the_files_can_be_used_as_they_are(run, tmp_path):
     for name, n_models in (("past.csv", 110), ("new-model.csv", 1)):
         table = pl.read_csv(tmp_path / "sample" / name)
         assert table.columns == ["model_id", "item_id", "scenario", "response"]
-        assert (table["model_id"].n_unique(), table["item_id"].n_unique(), table.height) == (
-            n_models,
-            680,
-            680 * n_models,
-        )
+        sizes = table["model_id"].n_unique(), table["item_id"].n_unique(), table.height
+        assert sizes == (n_models, 680, 680 * n_models)
         assert set(table["response"]) == {0, 1}
     run.ok("import", tmp_path / "sample/past.csv", "-o", tmp_path / "responses.parquet")
 
@@ -201,8 +193,7 @@ def test_no_checkpoint_of_the_new_models_run_is_among_the_past_models():
 
 def test_a_file_that_is_there_is_left_as_it_is(run, tmp_path):
     (tmp_path / "new-model.csv").write_text("mine", encoding="utf-8")
-    outcome = run("sample-data", "-o", tmp_path)
-    assert (outcome.code, "new-model.csv' must not be there yet" in outcome.err) == (1, True)
+    run.fails(1, "new-model.csv' must not be there yet", "sample-data", "-o", tmp_path)
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["mine"]
 
 
@@ -226,36 +217,17 @@ def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
     assert read.item_ids == made.responses.item_ids
     truth = load_truth(tmp_path / "r.truth.safetensors")
     np.testing.assert_array_equal(truth.abilities, made.truth.abilities)
-    assert outcome["rows"] == [
-        {
-            "file": str(tmp_path / "r.parquet"),
-            "truth": str(tmp_path / "r.truth.safetensors"),
-            "n_models": 6,
-            "n_items": 80,
-            "n_tasks": 3,
-            "n_dims": 3,
-            "n_missing": int(np.isnan(made.responses.responses).sum()),
-            "mean_task_score": made.truth.task_scores.mean(),
-            "costs": ["input_tokens", "output_tokens"],
-        }
-    ]
+    files = {"file": str(tmp_path / "r.parquet"), "truth": str(tmp_path / "r.truth.safetensors")}
+    counts = {"n_models": 6, "n_items": 80, "n_tasks": 3, "n_dims": 3, "costs": ["input_tokens", "output_tokens"]}
+    n_missing, mean = int(np.isnan(made.responses.responses).sum()), made.truth.task_scores.mean()
+    assert outcome["rows"] == [{**files, **counts, "n_missing": n_missing, "mean_task_score": mean}]
 
 
-def test_the_same_seed_writes_the_same_files(run, tmp_path):
+def test_the_same_seed_writes_the_same_files_which_can_be_calibrated(run, tmp_path):
     for name in ("a", "b"):
         run("simulate", "-o", tmp_path / f"{name}.parquet", *SHAPE)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert (tmp_path / "a.truth.safetensors").read_bytes() == (tmp_path / "b.truth.safetensors").read_bytes()
-
-
-def test_what_is_simulated_can_be_calibrated(run, tmp_path):
     run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--guessing", 0.25)
-    run.ok(
-        "calibrate",
-        tmp_path / "r.parquet",
-        "-o",
-        tmp_path / "bank",
-        "--dims",
-        1,
-        *spec_file(tmp_path, "known_guessing = true"),
-    )
+    known = spec_file(tmp_path, "known_guessing = true")
+    run.ok("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", "--dims", 1, *known)

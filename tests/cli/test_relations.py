@@ -70,7 +70,6 @@ BUT_BY_NAME = tuple(verb for verb in VERBS if verb not in DRAWN_BY_NAME)
 
 
 def answers(names, abilities, n_items, n_trials=None):
-    """Answers to items of two scenarios by a Rasch model, one a row; the first and the last item are of the first."""
     difficulty, rng = np.random.default_rng(3).normal(size=n_items), np.random.default_rng(len(names))
     chance = 1.0 / (1.0 + np.exp(difficulty - 1.5 * np.asarray(abilities)[:, None]))
     right = rng.binomial(n_trials or 1, chance).ravel()
@@ -150,12 +149,10 @@ def other_places():
 
 
 def exchanged(name):
-    """Name that a model or an item has after names changed places."""
     return other_places()[0].get(name, name)
 
 
 def brought_back(text):
-    """Text with the names that there were before these changed places."""
     return NAME.sub(lambda found: other_places()[1][found[0]], text)
 
 
@@ -164,7 +161,6 @@ def in_other_places(frame):
 
 
 def turned(frame):
-    """Wrong where right was."""
     right = {"response": 1 - pl.col("response")} if "response" in frame.columns else {}
     return [frame.with_columns(**right)]
 
@@ -212,7 +208,6 @@ def opposite(value):
 
 
 def without_one_sided(value):
-    """Leave out what `opposite` does."""
     if isinstance(value, list):
         return [without_one_sided(one) for one in value]
     if not isinstance(value, dict):
@@ -328,7 +323,6 @@ def differences(one, other, place=""):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory, few_folds):
-    """What is printed of the tables as they are."""
     return carried_through(tmp_path_factory.mktemp("plain"), Relation(lambda frame: [frame]))
 
 

@@ -45,7 +45,6 @@ def replayed(run, data, *options):
 
 
 def answers(data):
-    """Response and cost by model and item."""
     table = pl.read_parquet(data / "new.parquet").cast({"model_id": pl.String, "item_id": pl.String})
     return {(row["model_id"], row["item_id"]): row for row in table.to_dicts()}
 
@@ -84,11 +83,9 @@ def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
 
 def test_the_exit_code_says_whether_every_model_was_precise(run, data):
     outcome, rows = replayed(run, data, "--half-width", 0.3, *QUICK)
-    assert outcome.code == 0
-    assert {row["reason_stopped"] for row in rows} == {"half-width of overall"}
+    assert (outcome.code, {row["reason_stopped"] for row in rows}) == (0, {"half-width of overall"})
     outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3, *QUICK)
-    assert outcome.code == 3
-    assert "3 of 3 sessions ended without the precision asked for" in outcome.err
+    assert (outcome.code, "3 of 3 sessions ended without the precision asked for" in outcome.err) == (3, True)
     assert {row["reason_stopped"] for row in rows} == {"budget: 3 items"}
     assert replayed(run, data, "--max-items", 3, *QUICK)[0].code == 0  # none was asked for
 
@@ -138,7 +135,5 @@ def test_mistakes_are_named_and_nothing_is_written(run, data):
         assert (outcome.code, outcome.out) == (code, "")
         assert message in outcome.err
     (data / "other.csv").write_text("model_id,item_id,response\na,elsewhere,1\n")
-    outcome = run("replay", data / "bank", data / "other.csv")
-    assert outcome.code == 1
-    assert "'elsewhere'" in outcome.err
+    run.fails(1, "'elsewhere'", "replay", data / "bank", data / "other.csv")
     assert not [path for path in Path(data).iterdir() if path.name.startswith("asked")]

@@ -20,15 +20,10 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import answers, of_kind, rows, section, table, titles, words
+from tests.pages.reading import answers, holds, of_kind, rows, section, table, titles, words
 
+pytestmark = pytest.mark.usefixtures("without_library")
 SECTIONS = ["How good estimates are", "What it contains", "Past models", "Questions"]
-
-
-@pytest.fixture(autouse=True)
-def library(monkeypatch):
-    """Leave the charts' library out of pages: to bundle it takes seconds, and it has tests of its own."""
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +36,7 @@ def page(bank):
     return bank_page(bank)
 
 
-def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
+def test_sections_stand_in_order_and_numbers_are_the_banks_and_of_its_plan(bank, page):
     assert titles(page) == SECTIONS
     assert "Questions 30  in 3 scenarios" in words(page)
     first = rows(table(page, "Scenarios"))[0]
@@ -50,31 +45,21 @@ def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
     assert first[3:6] == [f"{value:.1f}" for value in (np.median(scores), scores.min(), scores.max())]
     models = table(page, "Past models")
     assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
-
-
-def test_precision_is_that_of_a_plan(bank, page):
     made, said = plan(bank), words(page)
     usual = made.near(100)
     assert f"A score from {usual.n_items} questions ± {100.0 * usual.half_width:.1f} points" in said
     by_size = rows(table(page, "Precision by number of items"))
     assert [row[:2] for row in by_size] == [[str(one.n_items), f"{100.0 * one.half_width:.1f}"] for one in made.table]
     assert by_size[-1][2:4] == ["100.0 %", "0.0"]
+    assert titles(bank_page(with_target(bank, "mean_win_rate"))) == SECTIONS[1:]
 
 
-def test_a_bank_asked_for_another_score_says_nothing_of_draws(bank):
-    page = bank_page(with_target(bank, "mean_win_rate"))
-    assert titles(page) == SECTIONS[1:]
-
-
-def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, page):
+def test_harder_items_stand_to_the_right_and_many_are_counted_in_cells(bank, page, monkeypatch):
     items = section(page, "Questions").blocks[-1]
     place, right = (np.asarray(items.data.columns[name]) for name in ("place", "right"))
     assert np.corrcoef(place, right)[0, 1] < -0.7
     negative = int((np.asarray(items.data.columns["slope"]) < 0.0).sum())
     assert (f"{negative} question" if negative else "no question") in section(page, "Questions").lead
-
-
-def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkeypatch):
     monkeypatch.setattr(bank_items, "MOST_POINTS", 20)
     chart, *_ = (one for one in section(bank_page(bank), "Questions").blocks if isinstance(one, Chart))
     assert chart.data[0].name == "item_cells"
@@ -84,7 +69,6 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
 
 
 def replaced(bank, responses):
-    """The bank with other tables."""
     return dataclasses.replace(bank, responses=responses)
 
 
@@ -176,16 +160,11 @@ def test_a_file_that_says_nothing_is_no_title(file, scenarios, title):
     assert benchmark_title(file, scenarios, 90) == title
 
 
-def test_a_ready_bank_is_called_what_it_is_of():
-    assert bank_page(load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
-
-
-def test_history_files_and_release_are_told(bank, tmp_path):
+def test_history_files_release_and_how_answers_were_taken_are_told(bank, tmp_path):
     save_bank(note(bank, "as <i>published</i>", name="bench"), tmp_path / "bank")
     loaded = load_bank(tmp_path / "bank")
     page = bank_page(loaded, command="itembank report bank -o bank.html")
-    assert page.title == "bench"
-    assert rows(table(page, "Changes of the bank"))[0][1] == "note"
+    assert (page.title, rows(table(page, "Changes of the bank"))[0][1]) == ("bench", "note")
     told = dict(page.provenance)
     assert told["Version"] == "1.0.1"
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())
@@ -194,14 +173,11 @@ def test_history_files_and_release_are_told(bank, tmp_path):
     }
     assert "<i>published" not in page.html()
     assert "itembank report bank -o bank.html" in page.html()
-
-
-def test_how_answers_were_taken_is_told(bank):
     items = bank.responses.items.with_columns(n_shot=pl.lit(5), source=pl.lit("a paper"))
     responses = ResponseMatrix.create(bank.responses.responses, models=bank.responses.models, items=items)
     said = words(bank_page(replaced(bank, responses)))
-    assert "n_shot 5" in said
-    assert "source, of items a paper" in said
+    holds(said, "n_shot 5", "source, of items a paper")
+    assert bank_page(load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

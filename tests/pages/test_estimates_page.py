@@ -24,7 +24,7 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import answers, chart, column, of_kind, table, titles, words
+from tests.pages.reading import answers, chart, column, holds, of_kind, table, titles, words
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 SCRIPT = "<script>window.hit=1</script>"
@@ -73,16 +73,13 @@ def test_money_is_saved_where_the_bank_knows_costs():
     assert answers(page)[0].words == "From 3 of 30 questions, which saves 50 % of the cost."
 
 
-def test_scenarios_stand_beside_past_models(made, bank):
+def test_scenarios_and_models_stand_beside_past_models(made, bank):
     _, estimates, page = made
     past = bank.known_scores.value[:, :3]
     assert column(page, "Scenarios", "scenario") == ["math", "code", "law"]
     np.testing.assert_allclose(column(page, "Scenarios", "middle"), np.median(past, axis=0))
     np.testing.assert_allclose(column(page, "Scenarios", "below"), np.mean(past < estimates.value[0, :3], axis=0))
     assert "strongest on" in chart(page, "Against past models").title
-
-
-def test_a_sentence_says_where_the_model_is_among_past_ones_and_names_the_nearest(made, bank):
     _, estimates, page = made
     known, score = bank.known_scores.value[:, -1], estimates.column(OVERALL)[0]
     below, above = int(np.sum(known < score)), int(np.sum(known > score))
@@ -136,8 +133,7 @@ def test_each_answer_leads_to_the_text_of_its_question_and_to_who_else_was_right
         answered.data.columns["item"], answered.data.columns["given"], answered.entries, strict=True
     ):
         pairs = dict(entry.pairs)
-        assert entry.title == item
-        assert pairs["Text"] == texts[told.item_ids.index(item)]
+        assert (entry.title, pairs["Text"]) == (item, texts[told.item_ids.index(item)])
         assert pairs["This model"] == ("right" if given else "wrong")
         for name in column(page, "the best past model", "model"):
             theirs = told.responses.responses[told.responses.model_indices([name])[0], told.item_ids.index(item)]
@@ -161,13 +157,10 @@ def test_commands_have_the_names_of_bank_selection_and_model_and_quote_them(bank
     assert hostile in next(one for one in commands if one[1] == "session")
 
 
-def test_what_halves_the_interval_is_left_to_plan(made):
+def test_what_an_estimate_rests_on_and_what_halves_the_interval_is_said(made):
     half = 50.0 * (made[1].high - made[1].low)[0, -1]
     assert f"The interval is ± {half:.1f} points" in words(made[2])
     assert f"itembank plan BANK --half-width {half / 200.0:.4f}" in words(made[2])
-
-
-def test_what_an_estimate_rests_on_is_said(made):
     page = made[2]
     said = words(page)
     assert "This run: one full run on exactly these questions." in said
@@ -183,10 +176,8 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     with pytest.warns(match="have no response"):
         estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
-    assert "no answer to 7 of the chosen items" in cautions
-    assert "among the past models" in cautions
-    page = estimates_page(bank, known, estimates, selection)
-    assert ids[0] not in column(page, "the best past model", "model")
+    holds(cautions, "no answer to 7 of the chosen items", "among the past models")
+    assert ids[0] not in column(estimates_page(bank, known, estimates, selection), "the best past model", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
     estimates = estimate(bank, math, method="weighted", interval="model-based")
     page = estimates_page(bank, math, estimates)
@@ -221,19 +212,24 @@ def test_many_models_stand_in_order_without_sections_of_their_own(bank, n_models
     values = np.array(column(page, "Models", "estimate"))
     assert values.size == n_models
     assert np.all(np.diff(values) <= 0.0)
-    assert len(page.sections) == 4
-    assert len(column(page, "Scenarios of all", "model")) == 3 * n_models
-    assert answers(page)[0].value == str(n_models)
-    assert answers(page)[1].value == f"{100 * values[0]:.1f} points"
+    assert (len(page.sections), len(column(page, "Scenarios of all", "model"))) == (4, 3 * n_models)
+    assert (answers(page)[0].value, answers(page)[1].value) == (str(n_models), f"{100 * values[0]:.1f} points")
     heat = chart(page, "score least in")
     assert len(heat.data[0]) == 3 * min(n_models, MOST_NAMED)
     assert heat.data[0].columns["model"][0] == column(page, "Models", "model")[0]
 
 
-def test_two_models_have_a_section_each(bank):
+def test_few_models_have_a_section_each_and_hostile_names_stay_words(bank, made):
     responses = new_models(bank, 2)
     page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
     assert [section.title for section in page.sections] == ["new/0", "new/1", "How to read this"]
+    responses = new_models(bank, 1, names=[SCRIPT])
+    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    for one in of_kind(page, Chart):
+        assert SCRIPT not in repr(one.spec)
+    _, estimates, _ = made
+    with pytest.raises(DataError, match="that were estimated"):
+        estimates_page(bank, new_models(bank, 1, names=["another"]), estimates)
 
 
 @pytest.mark.parametrize(("how", "title"), [("p-irt", "Typical or not"), ("auto", "Where it differs from past models")])
@@ -277,13 +273,6 @@ def test_probabilities_and_counts_have_pages(family):
     assert any(0.0 < one < 1.0 for one in given)
 
 
-def test_hostile_names_stay_words(bank):
-    responses = new_models(bank, 1, names=[SCRIPT])
-    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
-    for one in of_kind(page, Chart):
-        assert SCRIPT not in repr(one.spec)
-
-
 def test_a_bank_of_one_scenario_has_no_scenario_chart():
     rng = np.random.default_rng(4)
     past = ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))
@@ -304,12 +293,6 @@ def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers()
     assert "Compared with past models" not in titles
     assert "Past models below" not in repr(chart(page, "From").spec)
     assert len(column(page, "12 answers", "item")) == 12
-
-
-def test_responses_of_other_models_are_refused(made, bank):
-    _, estimates, _ = made
-    with pytest.raises(DataError, match="that were estimated"):
-        estimates_page(bank, new_models(bank, 1, names=["another"]), estimates)
 
 
 def test_each_expectation_is_that_of_a_model_that_did_not_give_the_answer():

@@ -52,7 +52,6 @@ def carry_out(words, mode, world):
 
 
 def run(words, stdin=""):
-    """Run the command line as its entry point does: exit code, standard output, standard error."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setattr(sys, "argv", ["itembank", *shlex.split(words)])

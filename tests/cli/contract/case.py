@@ -40,7 +40,6 @@ class Mode:
 
 
 def mode(words, about="", values="", brings="", unseen="", **more):
-    """A mode, with names and values written as on a command line."""
     return Mode(
         words, tuple(about.split()), options(values), tuple(brings.split()), unseen=tuple(unseen.split()), **more
     )
@@ -104,10 +103,8 @@ COMMON = "--seed 7 --format json"
 
 
 def none_lost(*modes):
-    """Modes in which no answer was lost."""
     return each("--errors", "no answer was lost", *modes)
 
 
 def no_chance(*modes):
-    """Modes in which nothing is left to chance."""
     return each("--seed", "nothing is left to chance", *modes)

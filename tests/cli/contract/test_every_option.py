@@ -44,7 +44,6 @@ def options_in(command, name):
 
 @pytest.fixture(scope="module")
 def remembered():
-    """Fits and banks that calls have in common, made once."""
     with pytest.MonkeyPatch.context() as patch:
         kept = Remembered(OUTPUT)
         kept.install(patch)
@@ -53,7 +52,6 @@ def remembered():
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, few_folds, remembered):
-    """A folder of tiny files of every kind, and tiny built-in data."""
     folder = tmp_path_factory.mktemp("world")
     whole, parts = builtin.load_builtin, {}
 
@@ -81,7 +79,6 @@ def world(tmp_path_factory, few_folds, remembered):
 
 @pytest.fixture(scope="module")
 def outcome(world):
-    """The outcome of a call, made once: that of a mode's base call, or with one option altered."""
     known = {}
 
     def of(command, name, option=None):

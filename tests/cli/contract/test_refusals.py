@@ -250,7 +250,6 @@ BROKEN = {"n_start = ", 'criterion = "fisher"\nper_cost = true\ncost = "euros"',
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Banks, results and other files, and an empty folder for output."""
     folder = tmp_path_factory.mktemp("refusals")
     for name in ("out", "empty"):
         (folder / name).mkdir()
@@ -283,7 +282,6 @@ def world(tmp_path_factory):
 
 
 def cases(table):
-    """Each command with all its words, and what the message says."""
     for command, known in table.items():
         for words, text in known.items():
             yield command.format(words) if "{}" in command else f"{command} {words}", text

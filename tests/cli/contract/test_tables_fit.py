@@ -152,20 +152,15 @@ NOT_PRINTED = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table that a command printed, with the columns that may be left out."""
-
     columns: tuple
     least: tuple
 
     def lines(self, width):
-        """What a terminal so wide shows."""
         return tables.table_lines(self.columns, width, self.least)
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What one call printed: tables, the JSON object, the rows of CSV."""
-
     tables: tuple
     content: dict | None
     rows: list
@@ -175,7 +170,6 @@ class Printed:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory, few_folds):
-    """The tables of every command, with long ids of models."""
     folder, found = tmp_path_factory.mktemp("world"), []
     lay_out = tables.table_lines
 
@@ -251,16 +245,12 @@ def test_every_command_is_here():
 
 
 @pytest.mark.parametrize("command", CALLS)
-def test_a_table_fits(printed, command):
+def test_tables_and_lines_fit(printed, command):
     found = [table for one in printed[command] for table in one.tables]
     assert found
     for table in found:
         for width in WIDTHS:
             check_fits(table, width)
-
-
-@pytest.mark.parametrize("command", CALLS)
-def test_every_line_fits(printed, command):
     for one in printed[command]:
         long = [line for line in one.text.split("\n") if tables.cell_len(line) > 80]
         # a command to copy stays whole, and so does a word
@@ -268,7 +258,6 @@ def test_every_line_fits(printed, command):
 
 
 def rows_in(content):
-    """All objects that are in a JSON object, and lists of such, each as a list of rows."""
     if isinstance(content, dict):
         yield [content]
         for one in content.values():
@@ -281,7 +270,6 @@ def rows_in(content):
 
 
 def in_csv(value):
-    """What a value of JSON is in CSV."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
     return "" if value is None else text
 
@@ -336,7 +324,6 @@ def no_formula(text):
 
 
 def have_same(cells, rows):
-    """Whether rows of CSV have the values of JSON in every column."""
     return len(cells) == len(rows) and all(
         name in row and cell == in_csv(row[name])
         for one, row in zip(cells, rows, strict=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.responses.response_files import write_responses
 from tests.auditing.panels import make_faulty
-from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world, spec_world
+from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world
 from tests.readers.logs import sample, write_run
 from tests.readers.tiny_benchmarks import write_tiny_benchmarks
 from tests.studies import simulated as studied
@@ -50,20 +50,54 @@ COMMANDS = (
 )
 """Files that commands make."""
 
+_FAST = 'interval = "model-based"\n'
+_PLAIN = '[[laws]]\nname = "irsl"\nshape = "line"\npooling = "none"\n'
+RARE = {
+    "fast": _FAST,
+    "d-optimal": f'{_FAST}criterion = "d-optimal"\n',
+    "random": f'{_FAST}criterion = "random"\n',
+    "sure-soon": f"{_FAST}stopping.decision = {{threshold = 0.6, confidence = 0.8}}\n",
+    "rare": f'{_FAST}criterion = "fisher"\nconstraints.at_most = 1\n',
+    "design": 'criterion = "d-optimal"\nper_cost = true\n',
+    "random-design": 'criterion = "random"\n',
+    "other-design": "at_least.math = 6\n",
+    "fitted-law": "n_checked = 0\n" + _PLAIN,
+    "plain-law": _PLAIN,
+    "two-sizes": "n_checked = 2\nfewest_sizes = 2\n" + _PLAIN,
+    "one-size": "n_checked = 1\nfewest_sizes = 2\n" + _PLAIN,
+    "few-recipes": 'n_checked = 0\ncalibration_recipes = ["recipe-0", "recipe-1"]\n',
+    "calibrating": 'n_checked = 0\ncalibration_recipes = ["recipe-0", "recipe-1"]\n'
+    '[[laws]]\nname = "irsl"\nshape = "line"\nfamily = "bernoulli"\n',
+    "other-law": 'n_checked = 0\ncalibration_recipes = ["recipe-2"]\n'
+    '[[laws]]\nname = "irsl"\nshape = "bent"\nfamily = "beta"\n',
+    "bent-law": 'n_checked = 0\n[[laws]]\nname = "irsl"\nshape = "bent"\ngap = "none"\n',
+    "two-folds": "n_folds = 2\nis_forced = true\n",
+    "three-folds": "n_folds = 3\nis_forced = true\n",
+    "forced": "is_forced = true\n",
+    "few-easy": "easy_fraction = 0.3\nis_forced = true\n",
+    "model-based": 'interval = "model-based"\n',
+    "by-errors": 'interval = "calibrated"\n',
+    "unsampled": 'interval = "model-based"\ninclude_unsampled = true\n',
+    "without-rare": 'interval = "model-based"\nminimum_pass_rate = 0.3\n',
+    "reading": "prefix_scenario = true\n",
+    "errors": 'errors = "missing"\n',
+    "guessing": "known_guessing = true\n",
+}
+"""Files of rare choices, for `--session` and `--spec`."""
+
 
 def make_world(folder, run):
     """Write every file into a folder; `run` runs a command line in it."""
     _tables(folder)
     _logs(folder)
     _logs(folder, "gaps", n_missing=1)
-    harness_world.make_files(folder)
-    inspect_world.make_files(folder)
-    scaling_world.make_files(folder)
-    spec_world.make_files(folder)
+    for tools in (foreign, harness_world, inspect_world, scaling_world):
+        tools.make_files(folder)
+    for name, content in RARE.items():
+        (folder / f"{name}.toml").write_text(content)
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
     write_responses(make_faulty(n_models=40, n_items=40), folder / "faulty.parquet")
-    foreign.make_files(folder)
     (folder / "old.png").write_bytes(b"")
     study = {"interval": "model-based", "data": {"responses": "study-responses.parquet"}}
     write_toml(folder / "study.toml", STUDY | study)
@@ -158,7 +192,6 @@ def _tables(folder):
 
 
 def scenario_of(item):
-    """Scenarios of unequal sizes."""
     return SCENARIOS[item % 3] if item < 24 else "math"
 
 
@@ -227,7 +260,6 @@ KEPT = ("copying", "reversal")
 
 
 def small(name, responses):
-    """A part of a built-in data set, spread over its models and items."""
     models, items = (np.arange(0, n, step) for n, step in zip(responses.responses.shape, EVERY[name], strict=True))
     if name == "bytelms":
         items = np.flatnonzero(responses.items["scenario"].is_in(KEPT).to_numpy())[:: EVERY[name][1]]

@@ -18,8 +18,6 @@ def bank_folder(tmp_path):
 
 @pytest.fixture
 def stdin(monkeypatch):
-    """Put text or bytes on standard input."""
-
     def put(content):
         content = content.encode() if isinstance(content, str) else content
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -29,7 +27,6 @@ def stdin(monkeypatch):
 
 @pytest.fixture
 def journal(run, bank_folder, tmp_path):
-    """A session that has just begun, of six items at most."""
     options = ("--model-id", "new/model", *LIMIT, *FAST)
     outcome = run("session", "start", bank_folder, "-o", tmp_path / "run.jsonl", *options)
     assert (outcome.code, outcome.out) == (0, "")

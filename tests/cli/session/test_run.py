@@ -11,6 +11,7 @@ import pytest
 
 from itembank.sessions.journal import read_journal
 from itembank.sessions.journal_sessions import read_session
+from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST, play
 from tests.sessions.session_worker import response_to
 
@@ -67,8 +68,7 @@ def test_attempts_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fol
     assert f"itembank session ask {tmp_path / 'j'}" in begun.err
     outcome = run.ok("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
     n = run.json("session", "status", tmp_path / "j")["n_items"]
-    assert f"no output_tokens was told {n} times:" in " ".join(outcome.out.split())
-    assert " was assumed for each" in " ".join(outcome.out.split())
+    holds(" ".join(outcome.out.split()), f"no output_tokens was told {n} times:", " was assumed for each")
     run("session", "extend", tmp_path / "j", "--max-cost", "output_tokens=400")
     outcome = run("session", "run", tmp_path / "j", "--command", "exit 3", "--shell", "--retries", 0)
     assert "passes a maximum" not in outcome.err
@@ -80,9 +80,8 @@ def test_attempts_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fol
 
 def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journal):
     command = """echo '{"response": 1, "costs": {"tokens": 1e308}}'"""
-    outcome = run("session", "run", journal, "--command", command, "--shell", "--jobs", 1)
-    assert outcome.code == 1
-    assert "a cost must be a number from 0 to 1e+15, got 1e+308 tokens" in outcome.err
+    says = "a cost must be a number from 0 to 1e+15, got 1e+308 tokens"
+    run.fails(1, says, "session", "run", journal, "--command", command, "--shell", "--jobs", 1)
     assert (read_session(journal).n_items, read_session(journal).costs) == (0, {})
 
 
@@ -93,11 +92,8 @@ def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path
 
 
 def test_failures_are_no_answers_and_too_many_end_the_run(run, journal):
-    outcome = run("session", "run", journal, "--command", "sh -c 'echo $0 is broken >&2; exit 7' {item_id}")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert "10 attempts in a row failed" in outcome.err
-    assert "Exit status 7." in outcome.err
-    assert "is broken" in outcome.err
+    says = ("10 attempts in a row failed", "Exit status 7.", "is broken")
+    run.fails(1, says, "session", "run", journal, "--command", "sh -c 'echo $0 is broken >&2; exit 7' {item_id}")
     session = read_session(journal)
     assert (session.n_items, session.pending, session.n_unasked) == (0, (), 60)
 
@@ -138,8 +134,7 @@ def test_whatever_ends_it_no_item_that_was_told_runs_twice(run, bank_folder, tmp
         n_ended += has_ended
     begun = count.read_text().splitlines()
     assert n_ended >= 3
-    assert len(told) == 24
-    assert {item: begun.count(item) for item in told} == told
+    assert (len(told), {item: begun.count(item) for item in told}) == (24, told)
     assert read_session(journal).costs == {"output_tokens": 48.0}
 
 
@@ -147,7 +142,6 @@ ENDS = ("SIGKILL", "SIGINT", "SIGINT SIGINT", "SIGTERM")
 
 
 def started(journal, folder):
-    """Start the command under test."""
     words = ["session", "run", journal, "--command", f"{COUNTING} 1", "--shell", "--jobs", 3]
     command = [sys.executable, "-m", "itembank", *map(str, words)]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -17,20 +17,13 @@ target = "law"
 n_start = 3
 seed = 4
 budget = {n_items = 3, costs = {output_tokens = 9}}
+constraints = {at_least = {math = 2, law = 1}, at_most = 15, excluded = ["math/0", "code/1"], randomesque = 2}
 [stopping]
 ability_error = 0.2
 half_width = 0.5
 min_items = 4
 level = 0.8
-[stopping.decision]
-target = "math"
-model = "org/model-3"
-confidence = 0.9
-[constraints]
-at_least = {math = 2, law = 1}
-at_most = 15
-excluded = ["math/0", "code/1"]
-randomesque = 2
+decision = {target = "math", model = "org/model-3", confidence = 0.9}
 """
 
 
@@ -70,8 +63,7 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
     )
     run.ok("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
     settings = settings_of(tmp_path / "j")
-    assert settings.criterion == VOptimality(per_cost=True)
-    assert settings.cost == CostUnit("tokens", 0.25)
+    assert (settings.criterion, settings.cost) == (VOptimality(per_cost=True), CostUnit("tokens", 0.25))
     assert settings.budget == Budget(costs={"tokens": 900.0})
     assert settings.stopping.decision == Decision("overall", model="org/model-3")
     assert settings.constraints == Constraints(at_least=1)

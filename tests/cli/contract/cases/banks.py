@@ -222,7 +222,6 @@ _PUSH = "--private --no-responses --license --include-column --drop-column --for
 
 
 def _elsewhere(words, names, reason, code):
-    """A command that other tests see at work."""
     return Case({"refused": mode(words, codes=(code,))}, names, never=each(names, reason))
 
 
