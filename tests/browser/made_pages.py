@@ -7,13 +7,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+import itembank as ib
 from itembank.auditing.item_audit import audit_items
-from itembank.bank.banks import Bank
-from itembank.calibration.build import calibrate
-from itembank.comparison.compare import compare
-from itembank.estimation.estimate import estimate
-from itembank.gating.gate_spec import GateSpec
-from itembank.gating.stages import start_gate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.comparison_page import comparison_page
@@ -21,12 +16,6 @@ from itembank.pages.estimates_page import estimates_page
 from itembank.pages.gate_page import gate_page
 from itembank.pages.render import Page
 from itembank.pages.session_page import session_page
-from itembank.pages.shown import show
-from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.limits import Budget
-from itembank.sessions.preparation import prepare_sessions
-from itembank.sessions.session import AdaptiveSession
-from itembank.sessions.session_spec import SessionSpec
 from itembank_scaling.compute import training_compute
 from itembank_scaling.pages.pretraining_page import pretraining_page
 from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
@@ -61,11 +50,10 @@ SCENARIOS = (PAYLOADS[0], f"{PAYLOADS[1]}\u2028second line", f"{PAYLOADS[2]}\u20
 
 
 @cache
-def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
+def hostile_bank(n_models: int = 40, n_items: int = 60) -> ib.Bank:
     """Return a bank whose models, items, scenarios and texts are payloads."""
     generator = np.random.default_rng(20261122)
-    ability = generator.normal(size=(n_models, 1))
-    difficulty = generator.normal(size=n_items)
+    ability, difficulty = generator.normal(size=(n_models, 1)), generator.normal(size=n_items)
     right = generator.random((n_models, n_items)) < 1.0 / (1.0 + np.exp(difficulty - 1.5 * ability))
     named = [f"{PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(max(n_models, n_items))]
     texts = [f"What is {name}?" for name in named[:n_items]]
@@ -79,7 +67,7 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
             "size_b": [float(1 + k) for k in range(n_models)],
         }
     )
-    return calibrate(ResponseMatrix.create(right.astype(float), models=models, items=items))
+    return ib.calibrate(ib.ResponseMatrix.create(right.astype(float), models=models, items=items))
 
 
 def bank() -> Page:
@@ -92,39 +80,37 @@ def audit() -> Page:
     return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
 
 
-def answers_of(bank: Bank, n_models: int, n_items: int = 30) -> ResponseMatrix:
+def answers_of(bank: ib.Bank, n_models: int, n_items: int = 30) -> ib.ResponseMatrix:
     """Return new models, by names as strange, that answer items of a bank by chance."""
     generator = np.random.default_rng(7)
     names = [f"new {PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(n_models)]
     right = (generator.random((n_models, n_items)) < 0.5).astype(float)
-    return ResponseMatrix.create(right, model_ids=names, item_ids=bank.item_ids[:n_items])
+    return ib.ResponseMatrix.create(right, model_ids=names, item_ids=bank.item_ids[:n_items])
 
 
 def one_model() -> Page:
     bank = hostile_bank()
     responses = answers_of(bank, 1)
-    return estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    return estimates_page(bank, responses, ib.estimate(bank, responses, method="p-irt", interval="model-based"))
 
 
 def few_models() -> Page:
     """Return the page of two models one by one, whose names are long and have no gap."""
     bank = hostile_bank()
     responses = answers_of(bank, 2)
-    named = ResponseMatrix.create(responses.responses, model_ids=["x" * 200, "y" * 200], item_ids=responses.item_ids)
-    return estimates_page(bank, named, estimate(bank, named, method="p-irt", interval="model-based"))
+    named = ib.ResponseMatrix.create(responses.responses, model_ids=["x" * 200, "y" * 200], item_ids=responses.item_ids)
+    return estimates_page(bank, named, ib.estimate(bank, named, method="p-irt", interval="model-based"))
 
 
 def many_models() -> Page:
     bank = hostile_bank()
     responses = answers_of(bank, 12)
-    estimates = estimate(bank, responses, method="p-irt")
-    return estimates_page(bank, responses, estimates, title=PAYLOADS[2])
+    return estimates_page(bank, responses, ib.estimate(bank, responses, method="p-irt"), title=PAYLOADS[2])
 
 
 def session() -> Page:
-    bank = hostile_bank()
-    spec = SessionSpec(budget=Budget(n_items=12), interval="model-based")
-    asked = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
+    bank, spec = hostile_bank(), ib.SessionSpec(budget=ib.Budget(n_items=12), interval="model-based")
+    asked = ib.AdaptiveSession(ib.prepare_sessions(bank, spec), model_id=PAYLOADS[0])
     for k in range(12):
         (item,) = asked.ask()
         asked.tell(item, float(k % 2), costs={"cost_usd": 0.01})
@@ -134,18 +120,18 @@ def session() -> Page:
 def comparison() -> Page:
     bank = hostile_bank()
     responses = answers_of(bank, 2)
-    return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
+    return comparison_page(ib.compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
 def ranking() -> Page:
     bank = hostile_bank()
     responses = answers_of(bank, 12)
-    return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
+    return comparison_page(ib.compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
 def gate() -> Page:
     answers = hostile_bank().responses
-    plan = start_gate(answers.take(models=np.array([0])), spec=GateSpec(margin=0.1, first_look=10))
+    plan = ib.start_gate(answers.take(models=np.array([0])), spec=ib.GateSpec(margin=0.1, first_look=10))
     found = plan.look(answers.take(models=np.array([3])))
     return gate_page(replace(found, notes=PAYLOADS), then=[("Go on", PAYLOADS[2])])
 
@@ -155,7 +141,7 @@ def study() -> Page:
     manifest = StudyManifest(
         "comparison", {"name": PAYLOADS[0], "level": 0.95, "budget": None}, "", "", {}, 0, 2, 22, 9
     )
-    return show(StudyResult(estimates, summarise(estimates), manifest))
+    return ib.show(StudyResult(estimates, summarise(estimates), manifest))
 
 
 def forecast() -> Page:
@@ -168,19 +154,19 @@ def forecast() -> Page:
 def pass_at_k() -> Page:
     samples = simulated_samples(n_models=5, n_items=20, n_trials=40)
     law = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10, 100), n_draws=100), bank=known_bank(samples))
-    return show(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
+    return ib.show(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
 
 
 def transfers() -> Page:
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
     found = transfer(made, "s0", "s1")
     named = replace(found, target=SCENARIOS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
-    return show(replace(named, source=PAYLOADS[2]))
+    return ib.show(replace(named, source=PAYLOADS[2]))
 
 
 def validity() -> Page:
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
-    return show(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
+    return ib.show(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
 
 
 PAGES: dict[str, Callable[[], Page]] = {

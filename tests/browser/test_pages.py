@@ -39,8 +39,7 @@ def test_draws_every_chart(open_page, name):
         fold.evaluate("one => { one.open = true }")
     page.wait_for_timeout(300)
     charts = page.locator(".picture")
-    drawn = page.locator(".picture.drawn svg, .picture.drawn canvas")
-    assert drawn.count() == charts.count()
+    assert page.locator(".picture.drawn svg, .picture.drawn canvas").count() == charts.count()
     for chart in charts.all():
         assert len(chart.get_attribute("aria-label")) > 20
         assert chart.bounding_box()["height"] > 40
@@ -73,8 +72,7 @@ def test_a_chart_that_cannot_be_drawn_is_named_and_takes_no_other_with_it(chromi
 def test_has_no_serious_fault_for_who_cannot_see_it(open_page, name):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed: make test-browser")
     for dark in (False, True):
-        page = open_page(name, dark=dark).page
-        found = axe.Axe().run(page).response["violations"]
+        found = axe.Axe().run(open_page(name, dark=dark).page).response["violations"]
         serious = [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in SERIOUS]
         assert serious == []
 
@@ -113,8 +111,7 @@ def test_refuses_scripts_and_requests_that_the_page_does_not_have(open_page, nam
 
 def test_prints(open_page, name, tmp_path):
     opened = open_page(name, dark=True)
-    before = opened.page.locator(".picture.drawn").count()
-    written = opened.page.pdf()
+    before, written = opened.page.locator(".picture.drawn").count(), opened.page.pdf()
     assert written.startswith(b"%PDF")
     assert len(written) > 5_000
     assert opened.page.locator(".picture.drawn").count() == before
@@ -130,8 +127,7 @@ def cells(table, column):
 
 
 def test_a_question_leads_to_its_text_and_answers_in_any_order(open_page):
-    page = open_page("one-model", width=PHONE).page
-    table = page.locator(".table:has(.entry)")
+    table = open_page("one-model", width=PHONE).page.locator(".table:has(.entry)")
     assert table.locator(".entry:visible").count() == 0
     for _ in range(2):
         link = table.locator("td.id a").first

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.main import cli
-from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.preparation import prepare
 from tests.bank.banks import make_bank
 from tests.conftest import Runner
 
@@ -49,7 +48,7 @@ def spec_file(folder, content):
 
 def new_results():
     answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
+    return ib.ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +56,7 @@ def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""
     folder = tmp_path_factory.mktemp("fitted") / "bank"
     save_bank(make_bank(), folder)
-    prepare(load_bank(folder), keep_in_bank=True)
+    ib.prepare(load_bank(folder), keep_in_bank=True)
     return folder
 
 

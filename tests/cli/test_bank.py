@@ -53,8 +53,7 @@ def test_log_and_info_say_who_did_what_when_and_why(run, folder, monkeypatch):
     for word in ("retire", "wrong key", "-2", last["at"]):
         assert word in outcome.out
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    about = run.json("info", "new")
-    parent = load_bank(folder / "bank").bank_id
+    about, parent = run.json("info", "new"), load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
     assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out

@@ -8,12 +8,8 @@ import pytest
 from scipy.special import expit
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank
-from itembank.bank.selections import Selection
 from itembank.estimation.folds import folds
 from itembank.harnesses.id_forms import chosen_documents
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds, spec_file
 from tests.readers.logs import answers as log_answers
@@ -29,7 +25,7 @@ QUICK = ("--method", "map", "--dims", 1, "--no-folds")
 @pytest.fixture(scope="module")
 def response_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("responses") / "responses.parquet"
-    write_responses(make_bank(n_models=25, n_items=40).responses, path)
+    ib.write_responses(make_bank(n_models=25, n_items=40).responses, path)
     return path
 
 
@@ -37,7 +33,7 @@ def response_file(tmp_path_factory):
 def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, method):
     outcome = run.json("calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1)
     (row,) = outcome["rows"]
-    bank = load_bank(tmp_path / "new")
+    bank = ib.load_bank(tmp_path / "new")
     assert row["bank"] == bank.bank_id
     assert (row["n_models"], row["n_items"], row["n_scenarios"], row["method"]) == (25, 40, 3, method)
     np.testing.assert_array_equal(bank.responses.responses, make_bank(n_models=25, n_items=40).responses.responses)
@@ -50,7 +46,7 @@ def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_pat
     run.ok("import", response_file, "--items", tmp_path / "items.csv", "-o", told)
     known = spec_file(tmp_path, "known_guessing = true")
     run.ok("calibrate", told, "-o", tmp_path / "new", *known, "--dims", 1, "--no-folds")
-    calibration = load_bank(tmp_path / "new").calibration
+    calibration = ib.load_bank(tmp_path / "new").calibration
     assert set(calibration.parameters.lower_asymptote[~calibration.is_degenerate]) == {0.25}
 
 
@@ -66,13 +62,13 @@ def test_a_bank_is_replaced_only_by_force_and_the_next_step_it_names_can_be_take
 
 def test_too_few_models_for_an_item_model_begin_a_bank_of_their_items(run, tmp_path):
     few = make_bank(n_models=2).responses
-    write_responses(few, tmp_path / "responses.parquet")
+    ib.write_responses(few, tmp_path / "responses.parquet")
     words = ("calibrate", tmp_path / "responses.parquet", "-o", tmp_path / "new")
     run.fails(2, "--method goes with results of 3 models or more", *words, "--method", "map")
     assert not (tmp_path / "new").exists()
     outcome = run(*words)
     assert (outcome.code, "An item model needs 3 models, got 2" in outcome.err) == (0, True)
-    bank = load_bank(tmp_path / "new")
+    bank = ib.load_bank(tmp_path / "new")
     assert (bank.calibration.is_fitted, bank.item_ids) == (False, few.item_ids)
 
 
@@ -81,22 +77,22 @@ def test_dimensions_are_chosen_unless_given_or_the_item_model_has_one(run, respo
     assert re.match(
         "Calibrated [0-9]+ items on [0-9]+ past models; .* [0-9.]+ points \\(cross-validated\\)\n", outcome.out
     )
-    chosen = load_bank(tmp_path / "new").calibration.n_dims
+    chosen = ib.load_bank(tmp_path / "new").calibration.n_dims
     holds(outcome.err, f"{chosen} dimension", "mean error of held-out scores")
     outcome = run.ok("calibrate", response_file, "-o", tmp_path / "new", "--item-model", "2pl", "--no-folds")
-    assert load_bank(tmp_path / "new").calibration.n_dims == 1
+    assert ib.load_bank(tmp_path / "new").calibration.n_dims == 1
     assert "held-out" not in outcome.err
 
 
 def test_too_few_models_or_items_to_choose_take_one_dimension(run, tmp_path):
-    write_responses(make_bank(n_models=9, n_items=40).responses, tmp_path / "few.parquet")
+    ib.write_responses(make_bank(n_models=9, n_items=40).responses, tmp_path / "few.parquet")
     run.ok("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "new")
-    assert load_bank(tmp_path / "new").calibration.n_dims == 1
+    assert ib.load_bank(tmp_path / "new").calibration.n_dims == 1
     assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1
-    write_responses(ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
+    ib.write_responses(ib.ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
     outcome = run.ok("-v", "calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")
     assert "1 dimension: one item is too few to choose more." in outcome.err
-    assert load_bank(tmp_path / "new").calibration.item_model == "2pl"
+    assert ib.load_bank(tmp_path / "new").calibration.item_model == "2pl"
     asked = run("calibrate", tmp_path / "one.parquet", "-o", tmp_path / "other", "--dims", "auto")
     assert (asked.code, (tmp_path / "other").exists()) == (1, False)
     assert "--dims 1" in asked.err
@@ -104,10 +100,11 @@ def test_too_few_models_or_items_to_choose_take_one_dimension(run, tmp_path):
 
 def test_files_that_share_no_item_are_told(run, tmp_path):
     responses = make_bank(n_models=9, n_items=20).responses
-    write_responses(responses.take(models=np.arange(8)), tmp_path / "past.parquet")
+    ib.write_responses(responses.take(models=np.arange(8)), tmp_path / "past.parquet")
     other = responses.responses[8:]
-    write_responses(
-        ResponseMatrix.create(other, model_ids=["other"], item_ids=[f"x{k}" for k in range(20)]), tmp_path / "b.parquet"
+    ib.write_responses(
+        ib.ResponseMatrix.create(other, model_ids=["other"], item_ids=[f"x{k}" for k in range(20)]),
+        tmp_path / "b.parquet",
     )
     outcome = run("calibrate", tmp_path / "past.parquet", tmp_path / "b.parquet", "-o", tmp_path / "new", "--no-folds")
     holds(outcome.err, "share no items", "'other': a bank cannot bring them onto one scale. Do files spell the ids")
@@ -124,7 +121,7 @@ def test_files_that_share_no_item_are_told(run, tmp_path):
 def test_nested_banks(run, response_file, tmp_path, content, options, n_dims, kept):
     words = ("--method", "map", "--no-folds", *options, *spec_file(tmp_path, content))
     run.ok("calibrate", response_file, "-o", tmp_path / "new", *words)
-    calibration = load_bank(tmp_path / "new").calibration
+    calibration = ib.load_bank(tmp_path / "new").calibration
     assert (calibration.item_model, calibration.n_dims, calibration.options) == ("nested", n_dims, kept)
 
 
@@ -132,7 +129,7 @@ def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_fil
     given = ("--method", "map", "--no-folds", "--item-model", "nested", "--dims", "auto")
     outcome = run.ok("-v", "calibrate", response_file, "-o", tmp_path / "new", *given)
     assert "mean error of held-out scores" in outcome.err
-    calibration = load_bank(tmp_path / "new").calibration
+    calibration = ib.load_bank(tmp_path / "new").calibration
     assert calibration.item_model == "nested"
     assert calibration.n_dims >= 2
 
@@ -150,7 +147,7 @@ def test_nested_banks_and_priors_of_items_by_the_variational_method(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "by-task.toml").write_text("by_task = true")
     run.ok("calibrate", response_file, "-o", tmp_path / "new", *options)
-    bank = load_bank(tmp_path / "new")
+    bank = ib.load_bank(tmp_path / "new")
     calibration = bank.calibration
     assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
     assert {fold.bank.calibration.item_model for fold in folds(bank)} == {item_model}
@@ -160,7 +157,9 @@ def test_items_that_only_the_threshold_makes_alike_are_told_so(run, response_fil
     given = make_bank(n_models=25, n_items=40).responses
     values = given.responses * np.where(given.responses == 1.0, np.linspace(0.8, 1.0, 40), 1.0)
     values[:, 0] = np.linspace(0.9, 1.0, 25)
-    write_responses(ResponseMatrix.create(values, models=given.models, items=given.items), tmp_path / "shares.parquet")
+    ib.write_responses(
+        ib.ResponseMatrix.create(values, models=given.models, items=given.items), tmp_path / "shares.parquet"
+    )
     for path, words in ((response_file, "all"), (tmp_path / "shares.parquet", "after the threshold, all")):
         for command in (("calibrate", path, "-o", tmp_path / path.stem, *QUICK), ("info", tmp_path / path.stem)):
             found = re.findall(r"n_degenerate_items +\d+ \((.*) models answered alike\)", run.ok(*command).out)
@@ -181,7 +180,7 @@ def simulated_chances(seed=0):
 def probabilities(tmp_path):
     rng, chances, scenarios = simulated_chances()
     values = np.clip(rng.beta(20 * chances, 20 * (1 - chances)), 1e-4, 1 - 1e-4)
-    write_responses(ResponseMatrix.create(values, scenarios=scenarios), tmp_path / "probabilities.parquet")
+    ib.write_responses(ib.ResponseMatrix.create(values, scenarios=scenarios), tmp_path / "probabilities.parquet")
     return tmp_path / "probabilities.parquet"
 
 
@@ -190,13 +189,15 @@ def counts(tmp_path):
     rng, chances, scenarios = simulated_chances()
     values = rng.binomial(8, chances) / 8
     trials = np.full(values.shape, 8)
-    write_responses(ResponseMatrix.create(values, n_trials=trials, scenarios=scenarios), tmp_path / "counts.parquet")
+    ib.write_responses(
+        ib.ResponseMatrix.create(values, n_trials=trials, scenarios=scenarios), tmp_path / "counts.parquet"
+    )
     return tmp_path / "counts.parquet"
 
 
 def calibrated(run, source, tmp_path, *options):
     run.ok("calibrate", source, "-o", tmp_path / "bank", "--no-folds", "--item-model", "2pl", *options)
-    return load_bank(tmp_path / "bank")
+    return ib.load_bank(tmp_path / "bank")
 
 
 def test_probabilities_have_a_precision_for_each_scenario(run, probabilities, tmp_path):
@@ -229,7 +230,7 @@ def test_known_trials_make_counts_and_positive_slopes_mean_one_ability(run, coun
         "--no-folds",
         *spec_file(tmp_path, "positive_discrimination = true"),
     )
-    calibration = load_bank(tmp_path / "bank").calibration
+    calibration = ib.load_bank(tmp_path / "bank").calibration
     assert (calibration.item_model, calibration.options["positive_discrimination"]) == ("2pl", True)
 
 
@@ -273,8 +274,7 @@ def test_a_second_bank_takes_the_first_results(run, tmp_path, items, rng):
 
 def test_a_bank_without_models_is_shown_checked_and_used(run, tmp_path, items, rng):
     outcome = run("calibrate", "--items", items, "-o", tmp_path / "bank")
-    assert "all 80 items needs no interval" in outcome.err
-    assert "+-0.0" not in outcome.err
+    assert ("all 80 items needs no interval" in outcome.err, "+-0.0" in outcome.err) == (True, False)
     assert "few-models" in run.ok("info", tmp_path / "bank").out
     run("calibrate", "--items", items, "-o", tmp_path / "bank")
     outcome = run("check", tmp_path / "bank", results(tmp_path / "new.csv", ["new"], rng), "-n", 40)
@@ -338,7 +338,7 @@ def logs_bank(run, tmp_path):
 
 def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(run, logs_bank, tmp_path):
     run.ok("select", logs_bank, "-n", 12, "-o", tmp_path / "selection.json")
-    chosen = chosen_documents(Selection.load(tmp_path / "selection.json").item_ids)
+    chosen = chosen_documents(ib.Selection.load(tmp_path / "selection.json").item_ids)
     tasks = {task: samples_of(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
     log = write_run(tmp_path / "new", "org/new", tasks, sizes=TASK_SIZES)
     outcome = run.json("estimate", logs_bank, log, "--selection", tmp_path / "selection.json", "--method", "mean")

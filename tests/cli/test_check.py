@@ -7,13 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.auditing.bank_check import BankCheck, judged
 from itembank.auditing.item_audit import audit_items
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.options import ids_of_file
-from itembank.readers.read import read_responses
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.auditing.panels import make_answers, make_faulty
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
@@ -26,7 +24,7 @@ SMALL = ("--only", "accuracy", "-n", 12)
 @pytest.fixture
 def full_run(tmp_path):
     matrix = make_bank(n_models=14).responses.take(models=np.array([12, 13]))
-    write_responses(matrix, tmp_path / "full.parquet")
+    ib.write_responses(matrix, tmp_path / "full.parquet")
     return tmp_path / "full.parquet"
 
 
@@ -61,24 +59,21 @@ def test_a_bank_without_answers_or_with_few_models_examines_what_it_can(run, tmp
     assert run("check", tmp_path / "small", full_run, "--only", "fit").code == 1
 
 
-def test_checks_a_selection_that_is_given(run, bank_folder, full_run, tmp_path):
+def test_accuracy_of_a_selection_and_without_items_that_the_bank_does_not_hold(run, bank_folder, full_run, tmp_path):
     run("select", bank_folder, "-n", 9, "--method", "random", "-o", tmp_path / "s.json")
     accuracy = ("check", bank_folder, full_run, "--only", "accuracy")
     found = run.json(*accuracy, "--selection", tmp_path / "s.json")
     assert {row["n_chosen"] for row in found["scores"]} == {9}
     run.fails(2, "-n", "check", bank_folder, full_run, "--selection", tmp_path / "s.json", *SMALL)
-
-
-def test_leaves_out_items_that_the_bank_does_not_hold_when_asked(run, bank_folder, full_run, tmp_path):
     known = run("check", bank_folder, full_run, *SMALL, "--format", "csv")
-    matrix = read_responses([full_run])
+    matrix = ib.read_responses([full_run])
     more = matrix.items.with_columns(item_id=pl.col("item_id").replace("math/0", "math/new"))
-    both = ResponseMatrix.create(
+    both = ib.ResponseMatrix.create(
         np.column_stack([matrix.responses, matrix.responses[:, :1]]),
         models=matrix.models,
         items=pl.concat([matrix.items, more.filter(pl.col("item_id") == "math/new")]),
     )
-    write_responses(both, tmp_path / "more.parquet")
+    ib.write_responses(both, tmp_path / "more.parquet")
     assert run("check", bank_folder, tmp_path / "more.parquet", *SMALL).code == 1
     outcome = run("check", bank_folder, tmp_path / "more.parquet", *SMALL, "--ignore-unknown", "--format", "csv")
     assert outcome.out == known.out
@@ -105,9 +100,9 @@ def new_run(tmp_path_factory):
     values = matrix.responses.copy()
     values[5] = 1.0 - (matrix.responses.mean(axis=0) > 0.5)
     models = pl.DataFrame({"model_id": [f"new-{i}" for i in range(6)], "day": [f"2025-01-0{i + 1}" for i in range(6)]})
-    new = ResponseMatrix.create(values, models=models, items=matrix.items)
+    new = ib.ResponseMatrix.create(values, models=models, items=matrix.items)
     path = tmp_path_factory.mktemp("new") / "new.parquet"
-    write_responses(new.take(items=np.arange(25)), path)
+    ib.write_responses(new.take(items=np.arange(25)), path)
     return path
 
 
@@ -122,7 +117,7 @@ def test_models_that_did_not_run_everything_are_examined_for_fit_alone(run, bank
 
 
 def test_suspected_items_have_a_table_of_their_own(run, bank_folder, new_run, tmp_path):
-    ids = read_responses([new_run]).item_ids
+    ids = ib.read_responses([new_run]).item_ids
     (tmp_path / "leaked.txt").write_text("\n".join(ids[:8]) + "\n")
     (tmp_path / "private.txt").write_text("\n".join(ids[8:]) + "\n")
     group = ("--group", f"public={tmp_path / 'leaked.txt'}")
@@ -140,9 +135,9 @@ def test_suspected_items_have_a_table_of_their_own(run, bank_folder, new_run, tm
 
 
 def test_fit_of_probabilities_is_not_examined_and_refused_where_it_is_asked_for(run, bank_folder, full_run, tmp_path):
-    matrix = read_responses([full_run])
+    matrix = ib.read_responses([full_run])
     graded = dataclasses.replace(matrix, responses=np.clip(matrix.responses, 0.1, 0.9))
-    write_responses(graded, tmp_path / "graded.parquet")
+    ib.write_responses(graded, tmp_path / "graded.parquet")
     told = run("check", bank_folder, tmp_path / "graded.parquet", "--format", "json")
     assert "fit of models cannot be compared" in told.err
     assert told.json["scores"]
@@ -169,12 +164,11 @@ def test_what_changed_is_said_first(run, tmp_path, new_run):
     bank = make_bank()
     items = bank.responses.items.with_columns(task_version=pl.lit("1"), content_hash=pl.lit("same"))
     save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "bank")
-    new = read_responses([new_run])
-    is_first = pl.int_range(pl.len()) < 3
+    new, is_first = ib.read_responses([new_run]), pl.int_range(pl.len()) < 3
     other = items.head(25).with_columns(
         task_version=pl.lit("2"), content_hash=pl.when(is_first).then(pl.lit("new")).otherwise("content_hash")
     )
-    write_responses(dataclasses.replace(new, items=other), tmp_path / "changed.parquet")
+    ib.write_responses(dataclasses.replace(new, items=other), tmp_path / "changed.parquet")
     outcome = run("check", tmp_path / "bank", tmp_path / "changed.parquet", "--only", "fit")
     assert outcome.code == 3
     first, second = outcome.out.splitlines()[:2]
@@ -187,13 +181,13 @@ def faulty(tmp_path_factory):
     matrix = make_faulty()
     items = matrix.items.with_columns(question=pl.lit("<b>What?</b> ") + pl.col("item_id"))
     path = tmp_path_factory.mktemp("audit") / "responses.parquet"
-    write_responses(ResponseMatrix.create(matrix.responses, items=items), path)
+    ib.write_responses(ib.ResponseMatrix.create(matrix.responses, items=items), path)
     return path
 
 
-def test_prints_reasons_and_evidence(run, faulty):
+def test_prints_reasons_and_evidence_and_fails_where_a_reason_is_not_to_be(run, faulty):
     outcome = run.ok("check", faulty, "--most", "3")
-    n_flagged = audit_items(read_responses([faulty])).flagged.height
+    n_flagged = audit_items(ib.read_responses([faulty])).flagged.height
     assert f"{n_flagged} of 120 items" in outcome.out
     assert f"3 of {n_flagged} shown" in outcome.err
     assert "1: no model is right; not flagged: --reason dead" in outcome.out
@@ -204,12 +198,19 @@ def test_prints_reasons_and_evidence(run, faulty):
     assert found["n_items"] == 120
     assert all("wrong-key" in row["reasons"] for row in found["items"])
     assert found["n_flagged"] == n_flagged
+    run.fails(
+        1, ("Failed: there are items flagged", "1 dead"), "check", faulty, "--fail-on", "wrong-key", "--fail-on", "dead"
+    )
+    run.ok("check", faulty, "--fail-on", "noise")
+    outcome = run.ok("check", faulty, "--reason", "noise")
+    assert "No item is noise." in outcome.err
+    assert "Items by" not in outcome.out
 
 
 def test_only_flagged_items_are_listed_and_of_few_models_there_is_a_caution(run, tmp_path):
     values, _ = make_answers(n_models=12, n_items=60)
     values[:, 3] = values.sum(axis=1) < np.median(values.sum(axis=1))  # a key that better models do not hit
-    write_responses(ResponseMatrix.create(values), tmp_path / "few.parquet")
+    ib.write_responses(ib.ResponseMatrix.create(values), tmp_path / "few.parquet")
     outcome = run("check", tmp_path / "few.parquet")
     found = run.json("check", tmp_path / "few.parquet")
     assert found["items"][0]["item_id"] == "item-4"
@@ -218,16 +219,6 @@ def test_only_flagged_items_are_listed_and_of_few_models_there_is_a_caution(run,
     assert all(row["evidence"] for row in found["items"])
     assert "12 models are few" in outcome.err
     assert len(outcome.out.split("Items by probability")[1].strip().splitlines()) < 12
-
-
-def test_a_reason_that_is_not_to_be_ends_with_code_1_and_one_that_no_item_has_is_told(run, faulty):
-    run.fails(
-        1, ("Failed: there are items flagged", "1 dead"), "check", faulty, "--fail-on", "wrong-key", "--fail-on", "dead"
-    )
-    run.ok("check", faulty, "--fail-on", "noise")
-    outcome = run.ok("check", faulty, "--reason", "noise")
-    assert "No item is noise." in outcome.err
-    assert "Items by" not in outcome.out
 
 
 def test_what_is_found_of_items_is_written_as_a_table_and_of_a_bank_by_its_responses(
@@ -244,12 +235,12 @@ def test_what_is_found_of_items_is_written_as_a_table_and_of_a_bank_by_its_respo
 
 
 def test_formulas_in_texts_of_strangers_are_text_in_csv_and_ids_come_back(run, faulty, tmp_path):
-    matrix = read_responses([faulty])
+    matrix = ib.read_responses([faulty])
     renamed = matrix.items.with_columns(
         item_id=pl.col("item_id").replace("item-6", "=item-6"), question=pl.lit("=HYPERLINK(A1)")
     )
     path = tmp_path / "responses.parquet"
-    write_responses(ResponseMatrix.create(matrix.responses, items=renamed), path)
+    ib.write_responses(ib.ResponseMatrix.create(matrix.responses, items=renamed), path)
     printed = run("check", path, "--reason", "dead", "-o", tmp_path / "a.csv", "--format", "csv").out
     for text in (printed, (tmp_path / "a.csv").read_text(encoding="utf-8")):
         cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
@@ -263,8 +254,7 @@ def test_a_page_has_everything_escaped_and_is_advised_where_none_was_asked_for(r
     assert f"Report: {tmp_path / 'a.html'}" in run("check", faulty, "--report", tmp_path / "a.html").err
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert "&lt;b&gt;What?&lt;/b&gt; item-" in page
-    assert "<b>" not in page
+    assert ("&lt;b&gt;What?&lt;/b&gt; item-" in page, "<b>" in page) == (True, False)
     assert f"itembank check {faulty} --report {tmp_path / 'a.html'}" in page
     assert "To see this as a page: --report FILE.html" in run("-v", "check", faulty).err
     assert "as a page" not in run("check", faulty, "--format", "json").err

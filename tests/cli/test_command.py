@@ -173,11 +173,8 @@ def test_what_people_type_first_is_answered_with_what_does_it(run, words, advice
     run.fails(2, advice, *words)
 
 
-def test_advice_names_options_that_the_command_has(run):
+def test_errors_name_options_that_the_command_has_and_fit_the_terminal(run, monkeypatch, tmp_path):
     assert run("estimate", "bank", "new.csv", "--seed", 3).err.splitlines()[-1] == "Error: No such option --seed."
-
-
-def test_errors_fit_the_terminal_as_notes_do(run, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "60")
     (tmp_path / "bank").touch()
     for words in (("info", tmp_path / "absent"), ("select", tmp_path / "bank", "-n", 5), ("bank", "nothing")):
@@ -227,11 +224,6 @@ def test_an_error_is_one_line_and_a_traceback_only_with_debug(run, tmp_path, mon
     assert run("info", "--", "--debug").code == 2
 
 
-def test_a_damaged_bank_has_its_own_exit_code(run, bank_folder):
-    (bank_folder / "items.parquet").write_bytes(b"")
-    run.fails(4, "items.parquet", "info", bank_folder)
-
-
 def test_options_come_from_the_environment_and_the_command_line_wins(run, bank_folder, monkeypatch):
     monkeypatch.setenv("ITEMBANK_SELECT_N_ITEMS", "6")
     assert len(run("select", bank_folder, "--ids", "list").out.split()) == 6
@@ -250,7 +242,7 @@ def test_too_little_memory_is_said_without_a_traceback(run, bank_folder, monkeyp
     assert outcome.err.startswith("Error: there is not enough memory for this. Check that model_id and item_id")
 
 
-def test_a_bank_that_a_killed_command_left_aside_is_named(run, bank_folder):
+def test_a_bank_left_aside_or_damaged_is_named(run, bank_folder):
     """As where folders cannot be exchanged and a command was killed between its two renames."""
     place = bank_folder.parent / f".{bank_folder.name}.abcd_123.partial"
     place.mkdir()
@@ -260,6 +252,8 @@ def test_a_bank_that_a_killed_command_left_aside_is_named(run, bank_folder):
     assert outcome.err.endswith(f"Put it back: mv {place / 'old'} {bank_folder}\n")
     (place / "old").rename(bank_folder)
     run.ok("info", bank_folder)
+    (bank_folder / "items.parquet").write_bytes(b"")
+    run.fails(4, "items.parquet", "info", bank_folder)
 
 
 def test_quiet_and_debug_may_stand_after_the_command(run, tmp_path):

@@ -9,18 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.selections import Selection
-from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import estimate
 from itembank.cli.estimate import MEANING, RESTS_ON
 from itembank.errors import DataWarning
 from itembank.estimation.estimator_specs import METHODS, IntervalKind
-from itembank.planning.plan import plan
-from itembank.planning.select import select
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds, new_results, offered_methods
 
@@ -40,7 +35,7 @@ def bank_folder(fitted_bank):
 @pytest.fixture
 def new_models(tmp_path):
     matrix = new_results()
-    write_responses(matrix, tmp_path / "new.parquet")
+    ib.write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 
 
@@ -132,8 +127,8 @@ def test_few_calibration_models_are_said(run, tmp_path):
     save_bank(make_bank(n_models=6), tmp_path / "bank")
     responses = (np.random.default_rng(9).random((1, 12)) < 0.6).astype(float)
     bank = load_bank(tmp_path / "bank")
-    matrix = ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
-    write_responses(matrix, tmp_path / "new.parquet")
+    matrix = ib.ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
+    ib.write_responses(matrix, tmp_path / "new.parquet")
     outcome = run("-v", "estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
     assert {(row["method"], row["interval"]) for row in outcome.json["rows"]} == {("gp-irt", "model-based")}
     holds(outcome.err, "gp-irt, since 6 ", "The bank has 6 past models, too few")
@@ -170,24 +165,21 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_no_other_error_says_s
     assert (outcome.code, "itembank import" in outcome.err) == (1, False)
 
 
-def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_folder, new_models, tmp_path):
+def test_missing_items_are_said_and_an_empty_estimate_is_no_success(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
     matrix, _ = new_models
-    chosen = Selection.load(tmp_path / "s.json")
+    chosen = ib.Selection.load(tmp_path / "s.json")
     partial = matrix.take(items=matrix.item_indices(chosen.item_ids[2:]))
-    write_responses(partial, tmp_path / "partial.parquet")
+    ib.write_responses(partial, tmp_path / "partial.parquet")
     outcome = run.ok(
         "estimate", bank_folder, tmp_path / "partial.parquet", "--selection", tmp_path / "s.json", "--format", "json"
     )
     holds(outcome.err, "of the 12 items of the selection", "new/a (2)")
     assert outcome.json["rows"][3]["n_items"] == 10
-
-
-def test_an_empty_estimate_is_printed_and_is_no_success(run, bank_folder, new_models):
-    """The plain mean has nothing to go by where no item of a scenario was answered."""
+    # The plain mean has nothing to go by where no item of a scenario was answered.
     matrix, path = new_models
     math = np.flatnonzero((matrix.items["scenario"] == "math").to_numpy())
-    write_responses(matrix.take(items=math), path)
+    ib.write_responses(matrix.take(items=math), path)
     outcome = run("estimate", bank_folder, path, "--method", "mean", "--format", "csv")
     assert (outcome.code, ",math,0." in outcome.out) == (1, True)
     assert "every estimate must be known" in outcome.err
@@ -199,7 +191,9 @@ def with_more(new_models, tmp_path):
     matrix, _ = new_models
     names = [*matrix.item_ids, "mmlu/99999", "mmlu/99998"]
     answers = np.column_stack([matrix.responses, np.ones((2, 2))])
-    write_responses(ResponseMatrix.create(answers, model_ids=matrix.model_ids, item_ids=names), tmp_path / "m.parquet")
+    ib.write_responses(
+        ib.ResponseMatrix.create(answers, model_ids=matrix.model_ids, item_ids=names), tmp_path / "m.parquet"
+    )
     return tmp_path / "m.parquet"
 
 
@@ -234,11 +228,10 @@ def test_the_way_out_for_unknown_items_works_when_pasted(run, bank_folder, new_m
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, fitted_bank):
-    folder = tmp_path_factory.mktemp("headlines")
-    bank = make_bank()
+    folder, bank = tmp_path_factory.mktemp("headlines"), make_bank()
     board = 20.0 + 60.0 * bank.responses.responses.mean(axis=1)
     pl.DataFrame({"model_id": bank.responses.model_ids, "board": board}).write_csv(folder / "board.csv")
-    write_responses(new_results().take(items=np.arange(0, 30, 2)), folder / "new.parquet")
+    ib.write_responses(new_results().take(items=np.arange(0, 30, 2)), folder / "new.parquet")
     return folder
 
 
@@ -303,15 +296,15 @@ def disjoint(name, seed):
     values = (rng.random((24, 20)) < 1.0 / (1.0 + np.exp(difficulty - strength))).astype(float)
     values[:12, 10:] = values[12:, :10] = np.nan
     models, items = [f"{name}{k}" for k in range(24)], [f"q{k}" for k in range(20)]
-    return ResponseMatrix.create(values, model_ids=models, item_ids=items, scenarios=["a"] * 10 + ["b"] * 10)
+    return ib.ResponseMatrix.create(values, model_ids=models, item_ids=items, scenarios=["a"] * 10 + ["b"] * 10)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("disjoint")
     with pytest.warns(DataWarning, match="2 groups that share no items"):
-        calibrate(disjoint("past", 0), Variational(item_model="2pl", n_dims=1)).save(folder / "bank")
-    write_responses(disjoint("new", 1), folder / "new.parquet")
+        ib.calibrate(disjoint("past", 0), Variational(item_model="2pl", n_dims=1)).save(folder / "bank")
+    ib.write_responses(disjoint("new", 1), folder / "new.parquet")
     return folder
 
 
@@ -339,5 +332,5 @@ def test_where_scenarios_share_no_model_nothing_is_made_up(run, place):
     assert len(overall) == 24
     assert all(line[-1] == "unknown" and line[-3] == "-" for line in overall)
     for method in ("auto", "v-optimal"):
-        assert "past ones" not in select(load_bank(place / "bank"), 8, method=method).explanation
-    assert 0.0 < plan(load_bank(place / "bank")).table[0].half_width < 0.5
+        assert "past ones" not in ib.select(load_bank(place / "bank"), 8, method=method).explanation
+    assert 0.0 < ib.plan(load_bank(place / "bank")).table[0].half_width < 0.5

@@ -10,14 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.calibration.fit_item_model import MINIMUM_MODELS
 from itembank.cli.import_results import FEWEST_MODELS
 from itembank.errors import DataError
 from itembank.readers.public.sources import stores
-from itembank.readers.read import read_responses
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.cli.conftest import holds, spec_file
 from tests.readers.bad_files import LONG, WRONG, lines
 from tests.readers.logs import answers, sample, write_run
@@ -53,7 +50,7 @@ def test_a_table_is_imported_and_summed_up(run, table, output):
     unknown = dict.fromkeys(("errors", "n_trials", "costs"))
     assert outcome.json["rows"] == [{"file": str(output), **counts, **shares, **unknown}]
     assert f"itembank estimate BANK {output}" in outcome.err
-    np.testing.assert_array_equal(read_responses(output).responses, [[1, 0], [0.5, np.nan]])
+    np.testing.assert_array_equal(ib.read_responses(output).responses, [[1, 0], [0.5, np.nan]])
     assert run("--quiet", "import", table, "-o", output).err == ""
     table.write_text(LONG + "a,x,0\n")
     assert re.search(r"mean_response +0\.0 points", run.ok("import", table, "-o", output).out)
@@ -83,7 +80,7 @@ def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):
     run.fails(1, ("broken.csv", advice), *command)
     for more in ("skip_unusable = true", 'exclude_files = ["broken*"]'):
         run.ok(*command, *spec_file(tmp_path, f'exclude_tasks = ["mmlu*"]\n{more}\n'))
-        assert read_responses(output).item_ids == ["x", "y"]
+        assert ib.read_responses(output).item_ids == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -177,11 +174,11 @@ def test_the_remedy_for_a_mixed_folder_works_when_followed(run, tmp_path, output
     assert (refused.code, "metric=" in refused.err) == (1, False)
     assert line == "--metric 'en it=bleu', and exclude_tasks = [\"words\"] in the file of --spec"
     run.ok(*command, *followed(line, tmp_path))
-    assert read_responses(output).item_ids == ["arc/0", "en it/0"]
+    assert ib.read_responses(output).item_ids == ["arc/0", "en it/0"]
     (line,) = re.findall(r"^To leave out what cannot be read, add: (.*)$", refused.err, re.M)
     skipped = run.ok(*command, *followed(line, tmp_path))
     assert "left out: task 'en it' has several metrics" in skipped.err
-    assert read_responses(output).item_ids == ["arc/0"]
+    assert ib.read_responses(output).item_ids == ["arc/0"]
 
 
 def test_the_remedy_for_real_mixed_logs_works_when_followed(run, shared_dir, output, tmp_path):
@@ -194,22 +191,21 @@ def test_the_remedy_for_real_mixed_logs_works_when_followed(run, shared_dir, out
 
 @pytest.fixture
 def files(tmp_path):
-    rng = np.random.default_rng(0)
-    paths = []
+    rng, paths = np.random.default_rng(0), []
     for name, models in (("a", ["gpt-4o", "claude-3"]), ("b", ["GPT-4O", "Claude-3-Opus", "Qwen2-7B"])):
         answers = (rng.random((len(models), 4)) < 0.5).astype(float)
         paths.append(tmp_path / f"{name}.parquet")
         items = [f"{name}/{j}" for j in range(4)]
-        write_responses(ResponseMatrix.create(answers, model_ids=models, item_ids=items), paths[-1])
+        ib.write_responses(ib.ResponseMatrix.create(answers, model_ids=models, item_ids=items), paths[-1])
     return paths
 
 
 def test_models_under_two_names_are_joined_by_a_table_of_the_file(run, files, tmp_path):
     words = spec_file(tmp_path, '[model_names]\n"GPT-4O" = "gpt-4o"')
     run.ok("import", *files, *words, "-o", tmp_path / "joined.parquet")
-    joined = read_responses(tmp_path / "joined.parquet")
+    joined = ib.read_responses(tmp_path / "joined.parquet")
     assert joined.model_ids == ["gpt-4o", "claude-3", "Claude-3-Opus", "Qwen2-7B"]
-    np.testing.assert_array_equal(joined.responses[0, 4:], read_responses(files[1]).responses[0])
+    np.testing.assert_array_equal(joined.responses[0, 4:], ib.read_responses(files[1]).responses[0])
     nowhere = r"renamed \(model_names\) must be in a table .*got 'gpt4o'.*mean 'gpt-4o'"
     mixed = "models of one file must keep different names, but 'GPT-4O'"
     for paths, names, says in (
@@ -218,7 +214,7 @@ def test_models_under_two_names_are_joined_by_a_table_of_the_file(run, files, tm
         (files[1], {"GPT-4O": "x", "Claude-3-Opus": "x"}, mixed),
     ):
         with pytest.raises(DataError, match=says):
-            read_responses(paths, spec=ReadingSpec(model_names=names))
+            ib.read_responses(paths, spec=ib.ReadingSpec(model_names=names))
 
 
 def with_columns(path, **columns):
@@ -235,7 +231,7 @@ def test_columns_that_are_not_read_and_may_be_scenarios_are_named(run, tmp_path,
     says = "not read: 'latency', 'category'. If 'category' is the scenario of an item, add: "
     assert says in run.ok("import", path, "-o", output).err
     assert "not read" not in run.ok("import", path, "-o", output, "--column", "scenario=category").err
-    assert sorted(set(read_responses(output).items["scenario"])) == ["law", "math"]
+    assert sorted(set(ib.read_responses(output).items["scenario"])) == ["law", "math"]
     (tmp_path / "other.csv").write_text("model_id,item_id,scenario,response\na,x,arc,1\nb,x,arc,0\n")
     assert "add: --column scenario=category" in run.ok("import", path, tmp_path / "other.csv", "-o", output).err
 
@@ -248,7 +244,7 @@ def test_a_column_of_the_table_of_items_that_may_be_the_scenario_is_named(run, t
     assert says in run.ok("import", path, "--items", items, "-o", output).err
     table.rename({"category": "scenario"}).write_csv(items)
     assert "is the scenario of an item" not in run.ok("import", path, "--items", items, "-o", output).err
-    assert read_responses(output).items["scenario"].n_unique() == 2
+    assert ib.read_responses(output).items["scenario"].n_unique() == 2
 
 
 @pytest.mark.parametrize(
@@ -272,7 +268,7 @@ def test_a_metric_in_json_is_one_that_the_program_names(run, tmp_path, output):
     command = ("import", tmp_path / "r.json", "--model-id", "a", "-o", output, "--metric")
     run.fails(1, "a metric must be named by a column", *command, "acc", "--jq", program + "}")
     run.ok(*command, "f1", "--jq", program + ", metric: .m}")
-    assert read_responses(output).responses.tolist() == [[0.5]]
+    assert ib.read_responses(output).responses.tolist() == [[0.5]]
 
 
 def test_the_list_of_downloads_says_what_each_source_is(run):
@@ -293,7 +289,7 @@ def test_a_source_is_read_and_compared_with_published_scores(run, tmp_path, outp
 
     write_bfcl(tmp_path / "bfcl", {"a": [0], "b": []})
     assert "Published scores: 2 compared, 0 differ; largest difference 0." in said("bfcl", "bfcl")
-    assert read_responses(output).responses.tolist() == [[0, 1, 1, 1], [1, 1, 1, 1]]
+    assert ib.read_responses(output).responses.tolist() == [[0, 1, 1, 1], [1, 1, 1, 1]]
     write_alpaca_eval(tmp_path / "a", {"m": [1.0, 2.0]})
     assert "no published scores to compare with" in said("alpaca-eval", "a")
     write_alpaca_eval(tmp_path / "b", {"m": [1.0, 2.0]}, win_rates={"m": 75.0})
@@ -307,4 +303,4 @@ def test_swe_bench_says_what_errors_count_as(run, tmp_path, output):
     said = "count as missing, not wrong: 1 of 'agent' (1 error). To count them otherwise: --errors wrong or bounds."
     assert said in " ".join(run.ok("import", report, "-o", output).err.split())
     run("import", report, "--errors", "wrong", "-o", output)
-    assert read_responses(output).responses.tolist() == [[1.0, 0.0]]
+    assert ib.read_responses(output).responses.tolist() == [[1.0, 0.0]]

@@ -4,8 +4,7 @@ import json
 import subprocess
 import sys
 
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
+import itembank as ib
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import LIMIT
 
@@ -68,8 +67,8 @@ def test_a_command_loads_no_more_than_it_may(run, fitted_bank, tmp_path):
     (tmp_path / "bank").symlink_to(fitted_bank)
     (tmp_path / "past.csv").write_text("model_id,item_id,response\na,x,1\na,y,0\n")
     past = make_bank().responses
-    write_responses(
-        ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
+    ib.write_responses(
+        ib.ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
     )
     run.ok("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
     loaded = loaded_by([words for words, _ in COMMANDS], tmp_path)

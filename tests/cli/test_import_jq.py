@@ -176,8 +176,7 @@ def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tm
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     pattern, expected = PUBLIC[name]
-    command = COMMANDS[name]
-    files = sorted((shared_dir / "inputs").glob(pattern))
+    command, files = COMMANDS[name], sorted((shared_dir / "inputs").glob(pattern))
     if not files:
         pytest.skip(f"no {pattern} among the reference data")
     run.ok(command[1], *files, *command[3:])

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.bank_files import save_bank
 from itembank.irt.bernoulli import probability
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST
 
@@ -29,13 +28,13 @@ def data(tmp_path):
     save_bank(bank, tmp_path / "bank")
     rng = np.random.default_rng(1)
     chances = probability(bank.parameters, rng.normal(size=(N_MODELS, 2)))
-    recorded = ResponseMatrix.create(
+    recorded = ib.ResponseMatrix.create(
         (rng.random(chances.shape) < chances).astype(float),
         model_ids=[f"new-{row}" for row in range(N_MODELS)],
         items=bank.responses.items,
         costs={"output_tokens": rng.integers(1, 99, chances.shape).astype(float)},
     )
-    write_responses(recorded, tmp_path / "new.parquet")
+    ib.write_responses(recorded, tmp_path / "new.parquet")
     return tmp_path
 
 
@@ -74,8 +73,7 @@ def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
     table.cast({"model_id": pl.String, "item_id": pl.String}).write_csv(data / "answers.csv", include_header=False)
     script = SCRIPT.format(python=shlex.quote(sys.executable))
     done = subprocess.run([shutil.which("bash"), "-c", script], cwd=data, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    mine = [row for row in rows if row["model_id"] == "new-1"]
+    told, mine = json.loads(done.stdout), [row for row in rows if row["model_id"] == "new-1"]
     assert [{name: row[name] for name in SAME} for row in mine] == [
         {name: row[name] for name in SAME} for row in told["scores"]
     ]

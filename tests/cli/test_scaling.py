@@ -309,7 +309,7 @@ def two_scenarios(tmp_path_factory):
     return path
 
 
-def test_transfer_as_json_says_the_validity_first(run, two_scenarios, tmp_path):
+def test_transfers_say_the_validity_which_is_told_alone_too(run, two_scenarios, tmp_path):
     figure = tmp_path / "transfer.svg"
     words = shlex.split("--source s0 --target s1 --clusters recipe --method calibrated --method common-scale")
     found = run.json("scaling", "transfer", two_scenarios, *words, "--figure", figure)
@@ -319,6 +319,16 @@ def test_transfer_as_json_says_the_validity_first(run, two_scenarios, tmp_path):
     assert {row["group"] for row in found["models"]} == {f"r{i}" for i in range(8)}
     assert all(row["flops"] > 0.0 for row in found["models"])
     assert figure.read_text(encoding="utf-8").startswith("<svg")
+    figure = tmp_path / "validity.svg"
+    words = ("scaling", "transfer", two_scenarios, "--show", "validity")
+    found = run.json(*words, "--figure", figure)
+    assert found["interval"] == "fisher"
+    assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
+    assert figure.read_text(encoding="utf-8").startswith("<svg")
+    run.ok(*words, "--figure", figure, "--source", "s0", "--target", "s1")
+    assert "Ability on s0" in figure.read_text(encoding="utf-8")
+    grouped = run.json(*words, "--clusters", "recipe")
+    assert grouped["n_groups"] == 8
 
 
 def test_every_scenario_from_easy_to_hard(run, two_scenarios, tmp_path):
@@ -332,16 +342,3 @@ def test_every_scenario_from_easy_to_hard(run, two_scenarios, tmp_path):
     one = run(*command, "json").json["transfers"][0]  # the validity is not what a prediction correlates
     assert float(rows[0]["validity"]) == one["correlation"]
     assert float(rows[0]["correlation"]) == one["methods"][0]["correlation"]
-
-
-def test_validity_as_json_csv_and_figure(run, two_scenarios, tmp_path):
-    figure = tmp_path / "validity.svg"
-    words = ("scaling", "transfer", two_scenarios, "--show", "validity")
-    found = run.json(*words, "--figure", figure)
-    assert found["interval"] == "fisher"
-    assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
-    assert figure.read_text(encoding="utf-8").startswith("<svg")
-    run.ok(*words, "--figure", figure, "--source", "s0", "--target", "s1")
-    assert "Ability on s0" in figure.read_text(encoding="utf-8")
-    grouped = run.json(*words, "--clusters", "recipe")
-    assert grouped["n_groups"] == 8

@@ -5,11 +5,9 @@ import dataclasses
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.selections import Selection
 from itembank.cli import select as select_command
-from itembank.planning.plan import plan
-from itembank.responses.response_files import write_responses
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS
 from tests.bank.banks import make_bank
@@ -23,7 +21,7 @@ def test_every_method_of_the_library_is_offered():
     assert offered_methods(select_command.select_command) == ("auto", *METHODS.builtin_names)
 
 
-def test_chosen_items_are_printed_to_the_letter_for_programs(run, tmp_path):
+def test_ids_are_printed_to_the_letter(run, tmp_path):
     bank = make_bank()
     renamed = bank.responses.items.with_columns(item_id=pl.lit("=") + pl.col("item_id"))
     save_bank(
@@ -31,6 +29,14 @@ def test_chosen_items_are_printed_to_the_letter_for_programs(run, tmp_path):
     )
     printed = run("select", tmp_path / "bank", "-n", 6, "--method", "random", "--format", "csv").out
     assert all(line.startswith("=") for line in printed.splitlines()[1:])
+    folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
+    found = run("select", folder, "-n", 30, "--method", "random", "--ids", "list").out
+    assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
+    (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
+    spec = spec_file(tmp_path, 'criterion = "random"\nat_least = 0')
+    words = ("-n", 1, "--method", "optimal-design", "--ids", "list", "--exclude", tmp_path / "exclude.txt")
+    rest = run("select", folder, *words, *spec)
+    assert rest.out == "-rf\n"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ def test_chosen_items_are_printed_to_the_letter_for_programs(run, tmp_path):
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
     assert (outcome.code, outcome.out) == (0, "")
-    selection = Selection.load(tmp_path / "s.json")
+    selection = ib.Selection.load(tmp_path / "s.json")
     assert selection.n_items == 12
     assert [selection.scenarios.count(scenario) for scenario in ("math", "code", "law")] == [4, 4, 4]
     assert ((selection.method, selection.seed), selection.bank) == ((method, 5), load_bank(bank_folder).bank_id)
@@ -48,10 +54,10 @@ def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path
 def test_v_optimal_items_are_spread_as_the_scores_want_and_it_says_why(run, bank_folder, tmp_path):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", "v-optimal")
     assert (outcome.code, outcome.out) == (0, "")
-    selection = Selection.load(tmp_path / "s.json")
+    selection = ib.Selection.load(tmp_path / "s.json")
     assert (selection.n_items, set(selection.scenarios)) == (12, {"math", "code", "law"})
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
-    selection = Selection.load(tmp_path / "s.json")
+    selection = ib.Selection.load(tmp_path / "s.json")
     assert selection.explanation.startswith("drawn. 95 % interval of the overall score: about ±")
     assert selection.explanation.endswith("points, valid if it is like the 12 past ones (--method v-optimal).")
     assert f"Chose 12 of 30 items (drawn). {selection.explanation.removeprefix('drawn. ')}" in outcome.err
@@ -59,7 +65,7 @@ def test_v_optimal_items_are_spread_as_the_scores_want_and_it_says_why(run, bank
 
 def test_ids_and_json_are_of_the_bank_and_scenarios_can_count_each(run, bank_folder, tmp_path):
     run("select", bank_folder, "-n", 5, "--per-scenario", "-o", tmp_path / "s.json")
-    assert Selection.load(tmp_path / "s.json").n_items == 15
+    assert ib.Selection.load(tmp_path / "s.json").n_items == 15
     ids = run("select", bank_folder, "-n", 9, "--ids", "list").out.split()
     assert len(ids) == len(set(ids) & set(load_bank(bank_folder).item_ids)) == 9
     content = run.json("select", bank_folder, "-n", 6, "--method", "anchor-irt")
@@ -77,17 +83,6 @@ def odd_folder(tmp_path, *ids):
     items = bank.responses.items.with_columns(item_id=pl.Series([*ids, *bank.item_ids[len(ids) :]]))
     save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "odd")
     return tmp_path / "odd"
-
-
-def test_emits_ids_to_the_letter(run, tmp_path):
-    folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
-    found = run("select", folder, "-n", 30, "--method", "random", "--ids", "list").out
-    assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
-    (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
-    spec = spec_file(tmp_path, 'criterion = "random"\nat_least = 0')
-    words = ("-n", 1, "--method", "optimal-design", "--ids", "list", "--exclude", tmp_path / "exclude.txt")
-    rest = run("select", folder, *words, *spec)
-    assert rest.out == "-rf\n"
 
 
 def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
@@ -113,8 +108,7 @@ def test_items_that_must_come_are_chosen_whatever_file_names_them(run, bank_fold
 
 
 def one_model(bank_folder, path):
-    bank = load_bank(bank_folder)
-    answers = new_models(bank, 1)
+    answers = new_models(load_bank(bank_folder), 1)
     rows = answers.items.select("item_id", "scenario", model_id=pl.lit("new"), response=pl.Series(answers.responses[0]))
     rows.write_csv(path)
     return path
@@ -123,14 +117,13 @@ def one_model(bank_folder, path):
 def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_path):
     first, second = tmp_path / "stage1.json", tmp_path / "stage2.json"
     results = one_model(bank_folder, tmp_path / "new.csv")
-    outcome = run.ok("select", bank_folder, "-n", 15, "--stages", 2, "-o", first)
-    said = outcome.err.replace("\n", " ")
+    said = run.ok("select", bank_folder, "-n", 15, "--stages", 2, "-o", first).err.replace("\n", " ")
     assert (
         f"for the 10 items of the next stage: itembank select {bank_folder} --after RESULTS --selection {first}" in said
     )
     outcome = run.ok("select", bank_folder, "--after", results, "--selection", first, "-o", second)
     assert "items: v-optimal at the ability of new: stage 2 of 2." in outcome.err
-    chosen = Selection.load(second)
+    chosen = ib.Selection.load(second)
     assert (chosen.n_items, chosen.whole.n_items) == (10, 15)
     ids = run("select", bank_folder, "--after", results, "--selection", first, "--ids", "list").out.split()
     assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
@@ -145,8 +138,7 @@ def test_a_scenario_is_predicted_without_being_asked(run, bank_folder, tmp_path)
     (record,) = content["never_asked"]
     assert record["target"] == "law"
     assert f"'law' is never asked: cross-validated mean error {100.0 * record['error']:.1f} points" in outcome.err
-    new = new_models(load_bank(bank_folder), n_models=1)
-    write_responses(new, tmp_path / "new.parquet")
+    ib.write_responses(new_models(load_bank(bank_folder), n_models=1), tmp_path / "new.parquet")
     outcome = run("estimate", bank_folder, tmp_path / "new.parquet", "--selection", tmp_path / "s.json")
     assert "'law': no item was answered, and the score is predicted from the other answers." in outcome.err
 
@@ -178,7 +170,7 @@ def test_the_answer_and_the_table(run, planned, planned_folder):
     assert made["half_width"] <= 0.2
     assert (made["goal"], made["goal_value"], made["n_total"]) == ("half_width", 0.2, 30)
     assert [row["n_items"] for row in made["sizes"]] == sorted({10, 20, 30, made["n_items"]})
-    assert made["message"] == plan(planned, half_width=0.2).message
+    assert made["message"] == ib.plan(planned, half_width=0.2).message
     sentence = run("plan", planned_folder, "--half-width", 0.2).out.splitlines()[0]
     width = f"±{100 * made['half_width']:.1f} points"
     begun = f"{made['n_items']} of 30 items, drawn at random, give an interval of {width}"

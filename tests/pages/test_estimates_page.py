@@ -5,9 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.past_models import PastModels
-from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
@@ -19,9 +19,7 @@ from itembank.pages import given_answers
 from itembank.pages.blocks import Caution, Chart, Facts
 from itembank.pages.estimates_page import MOST_NAMED, estimates_page
 from itembank.pages.given_answers import left_out_expectations
-from itembank.planning.select import select
 from itembank.publishing.without_responses import without_responses
-from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import answers, chart, column, holds, of_kind, table, titles, words
@@ -38,14 +36,19 @@ def bank():
 def new_models(bank, n_models, *, seed=9, names=None):
     values = (np.random.default_rng(seed).random((n_models, bank.n_items)) < 0.6).astype(float)
     names = names or [f"new/{k}" for k in range(n_models)]
-    return ResponseMatrix.create(values, model_ids=names, items=bank.responses.items)
+    return ib.ResponseMatrix.create(values, model_ids=names, items=bank.responses.items)
+
+
+def by_model(bank, responses, **files):
+    """A page of estimates that take a moment."""
+    found = estimate(bank, responses, method="p-irt", interval="model-based")
+    return estimates_page(bank, responses, found, **files)
 
 
 @pytest.fixture(scope="module")
 def made(bank):
     """One new model on 15 of 30 items, and its page."""
-    selection = select(bank, 15, method="random", rng=1)
-    responses = new_models(bank, 1)
+    selection, responses = ib.select(bank, 15, method="random", rng=1), new_models(bank, 1)
     chosen = responses.take(items=responses.item_indices(selection.item_ids))
     estimates = estimate(bank, chosen, selection=selection)
     return chosen, estimates, estimates_page(bank, chosen, estimates, selection, command="itembank estimate")
@@ -63,16 +66,6 @@ def test_the_number_comes_first_with_its_interval_what_it_took_and_how_to_cite_i
         assert part in answer.citation
 
 
-def test_money_is_saved_where_the_bank_knows_costs():
-    rich = make_bank(with_extras=True)
-    cost = np.where(np.arange(30) < 3, 90.0, 10.0)  # a tenth of the items costs half
-    costs = {"cost_usd": np.where(np.isnan(rich.responses.responses), np.nan, cost)}
-    rich = dataclasses.replace(rich, responses=dataclasses.replace(rich.responses, costs=costs))
-    responses = new_models(rich, 1).take(items=np.arange(3))
-    page = estimates_page(rich, responses, estimate(rich, responses, method="p-irt", interval="model-based"))
-    assert answers(page)[0].words == "From 3 of 30 questions, which saves 50 % of the cost."
-
-
 def test_scenarios_and_models_stand_beside_past_models(made, bank):
     _, estimates, page = made
     past = bank.known_scores.value[:, :3]
@@ -80,7 +73,6 @@ def test_scenarios_and_models_stand_beside_past_models(made, bank):
     np.testing.assert_allclose(column(page, "Scenarios", "middle"), np.median(past, axis=0))
     np.testing.assert_allclose(column(page, "Scenarios", "below"), np.mean(past < estimates.value[0, :3], axis=0))
     assert "strongest on" in chart(page, "Against past models").title
-    _, estimates, page = made
     known, score = bank.known_scores.value[:, -1], estimates.column(OVERALL)[0]
     below, above = int(np.sum(known < score)), int(np.sum(known > score))
     assert page.summary == (
@@ -95,14 +87,12 @@ def test_scenarios_and_models_stand_beside_past_models(made, bank):
         assert (score_of[name], told) == (value, f"{100.0 * value:.1f}")
 
 
-def test_past_models_are_compared_by_their_known_scores(made, bank):
+def test_past_models_are_compared_by_their_known_scores_and_answers_by_their_surprise(made, bank):
     responses, estimates, page = made
-    known = bank.known_scores.value[:, -1]
-    score = estimates.column(OVERALL)[0]
+    known, score = bank.known_scores.value[:, -1], estimates.column(OVERALL)[0]
     names = column(page, "the best past model", "model")
     assert names[0] == bank.responses.model_ids[int(np.argmax(known))]
-    rows = bank.responses.model_indices(names)
-    distances = np.abs(known - score)
+    rows, distances = bank.responses.model_indices(names), np.abs(known - score)
     assert np.max(distances[rows[1:]]) <= np.min(np.delete(distances, rows))
     np.testing.assert_allclose(column(page, "the best past model", "difference"), score - known[rows])
     probability = np.array(column(page, "the best past model", "probability"))
@@ -110,9 +100,6 @@ def test_past_models_are_compared_by_their_known_scores(made, bank):
     theirs = bank.responses.responses[rows][:, bank.responses.item_indices(responses.item_ids)]
     for_new = np.sum(responses.responses[0] > theirs, axis=1)
     assert column(page, "the best past model", "for_new") == for_new.tolist()
-
-
-def test_every_answer_is_listed_the_most_surprising_first(made):
     responses, _, page = made
     assert sorted(column(page, "15 answers", "item")) == sorted(responses.item_ids)
     given = dict(zip(responses.item_ids, responses.responses[0].tolist(), strict=True))
@@ -126,8 +113,7 @@ def test_each_answer_leads_to_the_text_of_its_question_and_to_who_else_was_right
     texts = pl.Series([f"{SCRIPT} {k}?" for k in range(bank.n_items)])
     items = bank.responses.items.with_columns(question=texts)
     told = dataclasses.replace(bank, responses=bank.responses.with_tables(items=items))
-    responses = new_models(told, 1)
-    page = estimates_page(told, responses, estimate(told, responses, method="p-irt", interval="model-based"))
+    page = by_model(told, new_models(told, 1))
     answered = table(page, "30 answers")
     for item, given, entry in zip(
         answered.data.columns["item"], answered.data.columns["given"], answered.entries, strict=True
@@ -149,8 +135,7 @@ def test_commands_have_the_names_of_bank_selection_and_model_and_quote_them(bank
     loaded = load_bank(tmp_path / "our bank")
     hostile = "x; rm -rf ~ #"
     responses = new_models(loaded, 1, names=[hostile]).take(items=np.arange(12))
-    estimates = estimate(loaded, responses, method="p-irt", interval="model-based")
-    page = estimates_page(loaded, responses, estimates, files=["a b.csv"], selection_file="s.json")
+    page = by_model(loaded, responses, files=["a b.csv"], selection_file="s.json")
     assert page.title == f"{hostile} on our bank"
     commands = [shlex.split(text) for one in of_kind(page, Facts) if one.are_commands for _, text in one.pairs]
     assert ["itembank", "check", str(tmp_path / "our bank"), "a b.csv"] in commands
@@ -170,8 +155,7 @@ def test_what_an_estimate_rests_on_and_what_halves_the_interval_is_said(made):
 
 
 def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank):
-    selection = select(bank, 12, method="random", rng=1)
-    ids = [bank.responses.model_ids[0]]
+    selection, ids = ib.select(bank, 12, method="random", rng=1), [bank.responses.model_ids[0]]
     known = new_models(bank, 1, names=ids).take(items=bank.responses.item_indices(selection.item_ids[:5]))
     with pytest.warns(match="have no response"):
         estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
@@ -179,8 +163,7 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     holds(cautions, "no answer to 7 of the chosen items", "among the past models")
     assert ids[0] not in column(estimates_page(bank, known, estimates, selection), "the best past model", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
-    estimates = estimate(bank, math, method="weighted", interval="model-based")
-    page = estimates_page(bank, math, estimates)
+    page = estimates_page(bank, math, estimate(bank, math, method="weighted", interval="model-based"))
     assert "no estimate of some scores" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
     assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
@@ -199,16 +182,14 @@ def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
     assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]
     assert "Hollow" in chart(page, "has the highest estimate").note
     assert "drawn hollow" in words(page)
-    drawn = select(bank, 12, method="drawn", rng=0)
+    drawn = ib.select(bank, 12, method="drawn", rng=0)
     unknown = estimate(bank, responses, selection=drawn)
     assert "drawn hollow" not in words(estimates_page(bank, responses, unknown, drawn))
 
 
 @pytest.mark.parametrize("n_models", [4, 70])
 def test_many_models_stand_in_order_without_sections_of_their_own(bank, n_models):
-    responses = new_models(bank, n_models).take(items=np.arange(20))
-    estimates = estimate(bank, responses, method="p-irt", interval="model-based")
-    page = estimates_page(bank, responses, estimates)
+    page = by_model(bank, new_models(bank, n_models).take(items=np.arange(20)))
     values = np.array(column(page, "Models", "estimate"))
     assert values.size == n_models
     assert np.all(np.diff(values) <= 0.0)
@@ -220,11 +201,9 @@ def test_many_models_stand_in_order_without_sections_of_their_own(bank, n_models
 
 
 def test_few_models_have_a_section_each_and_hostile_names_stay_words(bank, made):
-    responses = new_models(bank, 2)
-    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    page = by_model(bank, new_models(bank, 2))
     assert [section.title for section in page.sections] == ["new/0", "new/1", "How to read this"]
-    responses = new_models(bank, 1, names=[SCRIPT])
-    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    page = by_model(bank, new_models(bank, 1, names=[SCRIPT]))
     for one in of_kind(page, Chart):
         assert SCRIPT not in repr(one.spec)
     _, estimates, _ = made
@@ -234,58 +213,54 @@ def test_few_models_have_a_section_each_and_hostile_names_stay_words(bank, made)
 
 @pytest.mark.parametrize(("how", "title"), [("p-irt", "Typical or not"), ("auto", "Where it differs from past models")])
 def test_typicality_is_promised_where_it_is_known(bank, how, title):
-    drawn = select(bank, 6, method="drawn")
+    drawn = ib.select(bank, 6, method="drawn")
     responses = new_models(bank, 1).take(items=np.flatnonzero(np.isin(bank.item_ids, drawn.item_ids)))
     page = estimates_page(bank, responses, estimate(bank, responses, selection=drawn, method=how), drawn)
     assert title in titles(page)
 
 
-def test_names_of_many_scenarios_stand_upright(bank):
+def test_names_of_many_scenarios_stand_upright_and_one_has_no_chart(bank):
     items = pl.DataFrame({"item_id": bank.item_ids, "scenario": [f"s{k}" for k in range(bank.n_items)]})
     more = pl.DataFrame({"item_id": ["more-0", "more-1"], "scenario": ["more"] * 2})
     items = pl.concat([items, more])
     right = (np.random.default_rng(1).random((8, items.height)) < 0.5).astype(float)
-    many = calibrate(ResponseMatrix.create(right, model_ids=[f"m{k}" for k in range(8)], items=items))
-    responses = new_models(many, 4)
-    page = estimates_page(many, responses, estimate(many, responses, method="p-irt", interval="model-based"))
+    many = ib.calibrate(ib.ResponseMatrix.create(right, model_ids=[f"m{k}" for k in range(8)], items=items))
+    page = by_model(many, new_models(many, 4))
     axis = chart(page, "These models score least").spec["encoding"]["x"]["axis"]
     assert (axis["labelAngle"], axis["labelOverlap"]) == (-90, "greedy")
+    rng = np.random.default_rng(4)
+    past = ib.ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))
+    bank = ib.calibrate(past, Variational("2pl", n_dims=1, tolerance=1e-2))
+    page = by_model(bank, past.take(models=np.array([3]), items=np.arange(8)))
+    assert "Scenario by scenario" not in [section.title for section in page.sections]
+    assert "Its answers" in [section.title for section in page.sections]
 
 
-def test_one_answer_and_all_answers_have_pages(bank):
-    single = new_models(bank, 1).take(items=np.arange(1))
-    page = estimates_page(bank, single, estimate(bank, single, method="p-irt", interval="model-based"))
+def test_one_answer_all_answers_and_costs_have_pages(bank):
+    page = by_model(bank, new_models(bank, 1).take(items=np.arange(1)))
     assert answers(page)[0].words.startswith("From 1 of 30 questions")
-    whole = new_models(bank, 1)
-    page = estimates_page(bank, whole, estimate(bank, whole, method="p-irt", interval="model-based"))
+    page = by_model(bank, new_models(bank, 1))
     assert "known exactly" in answers(page)[0].interval
     assert "saves" not in answers(page)[0].words
     assert "To halve" not in words(page)
+    rich = make_bank(with_extras=True)
+    cost = np.where(np.arange(30) < 3, 90.0, 10.0)  # a tenth of the items costs half
+    costs = {"cost_usd": np.where(np.isnan(rich.responses.responses), np.nan, cost)}
+    rich = dataclasses.replace(rich, responses=dataclasses.replace(rich.responses, costs=costs))
+    page = by_model(rich, new_models(rich, 1).take(items=np.arange(3)))
+    assert answers(page)[0].words == "From 3 of 30 questions, which saves 50 % of the cost."
 
 
 @pytest.mark.parametrize("family", ["beta", "binomial"])
 def test_probabilities_and_counts_have_pages(family):
     other = with_family(make_bank(n_models=8), family)
     responses = other.responses.take(models=np.array([2]), items=np.arange(12))
-    estimates = estimate(other, responses, method="p-irt", interval="model-based")
-    page = estimates_page(other, responses, estimates)
-    given = column(page, "12 answers", "given")
-    assert any(0.0 < one < 1.0 for one in given)
-
-
-def test_a_bank_of_one_scenario_has_no_scenario_chart():
-    rng = np.random.default_rng(4)
-    past = ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))
-    bank = calibrate(past, Variational("2pl", n_dims=1, tolerance=1e-2))
-    new = past.take(models=np.array([3]), items=np.arange(8))
-    page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
-    assert "Scenario by scenario" not in [section.title for section in page.sections]
-    assert "Its answers" in [section.title for section in page.sections]
+    assert any(0.0 < one < 1.0 for one in column(by_model(other, responses), "12 answers", "given"))
 
 
 def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():
     whole = make_bank()
-    selection = select(whole, 12, method="random", rng=1)
+    selection = ib.select(whole, 12, method="random", rng=1)
     published = without_responses(whole, selections=[selection])
     responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
     page = estimates_page(published, responses, estimate(published, responses))

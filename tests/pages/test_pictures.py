@@ -102,8 +102,7 @@ def test_control_characters_and_markup_of_names_are_shown_and_never_drawn(tmp_pa
     text = (
         drawn("\x1b[31mred\x00", title="\x1btwo\n" + 5000 * "x ").save(tmp_path / "f.svg").read_text(encoding="utf-8")
     )
-    assert "\x1b" not in text
-    assert "\x00" not in text
+    assert ("\x1b" in text, "\x00" in text) == (False, False)
     assert "\\x1b[31mred\\x00" in text
     shown = drawn(title="<b>bold</b>")._repr_html_()
     holds(shown, "data:image/svg+xml;base64,", "&lt;b&gt;bold")
@@ -119,8 +118,7 @@ def cache(tmp_path, monkeypatch):
     vl_convert = pytest.importorskip("vl_convert")
     monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path))
     monkeypatch.setattr(pictures, "chart_script", pictures.chart_script.__wrapped__)
-    bundled = vl_convert.javascript_bundle
-    made = []
+    bundled, made = vl_convert.javascript_bundle, []
 
     def bundle(snippet):
         made.append(snippet)
@@ -135,8 +133,7 @@ def test_a_script_that_another_put_into_the_cache_reaches_no_page(cache):
     path.parent.mkdir()
     path.write_bytes(pictures.packed(EVIL))
     script = pictures.chart_script()
-    assert EVIL not in script
-    assert "vegaEmbed" in script
+    assert (EVIL in script, "vegaEmbed" in script) == (False, True)
     assert pictures.chart_script() == script  # what was made has taken its place
     assert (len(made), path.read_bytes()) == (1, pictures.packed(script))
 

@@ -64,8 +64,7 @@ def law(suite):
 
 
 def rows_of(chart, **wanted):
-    table = pl.DataFrame({name: list(values) for name, values in columns_of(chart).items()})
-    return table.filter(**wanted)
+    return pl.DataFrame({name: list(values) for name, values in columns_of(chart).items()}).filter(**wanted)
 
 
 def test_scores_have_a_curve_a_recipe_that_is_the_forecast_and_points_of_finished_models(law, tmp_path):
@@ -96,7 +95,7 @@ def test_scores_near_zero_have_an_axis_on_which_they_can_be_told_apart():
     assert [one["axis"]["format"] for one in axes] == ["%", "%", ".1%"]
 
 
-def test_laws_of_a_recipe_stand_beside_each_other(law):
+def test_laws_abilities_and_items_have_their_curves(law, suite, tmp_path):
     chart = laws_chart(law, "recipe-4")
     for name in law.names:
         curve = rows_of(chart, scenario="easy", recipe=LAW_WORDS[name], what="line")
@@ -106,20 +105,23 @@ def test_laws_of_a_recipe_stand_beside_each_other(law):
     check_chart(chart)
     with pytest.raises(ParameterError, match="recipe must be one of"):
         laws_chart(law, "recipe-9")
-
-
-def test_abilities_have_the_lines_of_the_law(law):
     chart = ability_chart(law)
     curve = rows_of(chart, scenario="easy", recipe=law.recipes[0], what="line")
     means = law.of_scenario("easy").ability_laws.predict(np.log(curve["flops"].to_numpy()))[0]
     np.testing.assert_allclose(curve["value"], means[0])
     assert "one standard error" in chart.note
+    items = suite.probability.item_ids[:3]
+    chart = item_curves_chart(law, suite.probability, items)
+    for item in items:
+        assert (np.diff(rows_of(chart, item=item, what="curve")["response"]) > 0.0).all()
+        assert rows_of(chart, item=item, what="model").height == len(law.model_ids)
+    check_chart(chart)
+    assert chart.save(tmp_path / "items.png").stat().st_size > 1000
 
 
-def test_decisions_are_the_means_over_scenarios(law):
+def test_decisions_are_the_means_over_scenarios_whose_shares_may_differ_a_little(law):
     decisions = law.held_out.decisions()
-    chart = decision_chart(decisions)
-    means = mean_decisions(decisions)
+    chart, means = decision_chart(decisions), mean_decisions(decisions)
     for name in law.names:
         drawn = rows_of(chart, law=LAW_WORDS[name])
         np.testing.assert_allclose(drawn["accuracy"], means.filter(law=name)["mean"])
@@ -127,9 +129,6 @@ def test_decisions_are_the_means_over_scenarios(law):
     check_chart(chart)
     with pytest.raises(ParameterError, match="at least one row"):
         decision_chart(pl.DataFrame())
-
-
-def test_decisions_are_averaged_over_scenarios_whose_shares_differ_a_little():
     shares = {"share_of_target": [0.1, 0.1001, 0.5, 0.5], "decision_accuracy": [0.4, 0.6, 0.7, float("nan")]}
     table = pl.DataFrame({"scenario": ["a", "b", "a", "b"], "law": "irsl", **shares})
     found = mean_decisions(table).rows(named=True)
@@ -148,16 +147,6 @@ def test_more_laws_than_colours_have_a_panel_each():
     check_chart(chart)
     assert chart.spec["facet"]["field"] == "law"
     assert "facet" not in decision_chart(table[:8]).spec
-
-
-def test_items_have_their_curves(law, suite, tmp_path):
-    items = suite.probability.item_ids[:3]
-    chart = item_curves_chart(law, suite.probability, items)
-    for item in items:
-        assert (np.diff(rows_of(chart, item=item, what="curve")["response"]) > 0.0).all()
-        assert rows_of(chart, item=item, what="model").height == len(law.model_ids)
-    check_chart(chart)
-    assert chart.save(tmp_path / "items.png").stat().st_size > 1000
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +249,7 @@ def test_curves_hold_model_band_and_what_all_samples_say(pass_law):
 
 
 def test_the_page_begins_with_the_first_forecast_beyond_the_samples_and_lists_all(pass_law):
-    page = show(pass_law)
-    i = pass_law.model_ids.index(middle_model(pass_law))
+    page, i = show(pass_law), pass_law.model_ids.index(middle_model(pass_law))
     low, value, high = (
         100.0 * part[i, 2] for part in (pass_law.all_items.low, pass_law.values("irsl"), pass_law.all_items.high)
     )
@@ -279,15 +267,11 @@ def test_the_page_begins_with_the_first_forecast_beyond_the_samples_and_lists_al
     np.testing.assert_allclose(column(page, "pass@k in points", "truth"), pass_law.all_items.truth.ravel())
 
 
-def test_without_the_item_response_law_there_is_no_interval(samples):
-    plain = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10), methods=("jeffreys", "unbiased")))
-    page = show(plain)
+def test_many_curves_are_taken_evenly_and_without_the_law_there_is_no_interval(samples, pass_law, monkeypatch):
+    page = show(pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10), methods=("jeffreys", "unbiased"))))
     assert "band" not in page.charts[0].note
     assert np.isfinite(page.charts[0].data[0].columns["observed"]).any()
     check_charts(page)
-
-
-def test_many_curves_are_taken_evenly_from_the_lowest_to_the_highest(pass_law, monkeypatch):
     monkeypatch.setattr(pass_at_k_page, "MOST_CURVES", 3)
     data = show(pass_law).charts[0].data[0].columns
     drawn, first = np.asarray(data["value"])[np.asarray(data["k"]) == 1], 100.0 * pass_law.values("irsl")[:, 0]

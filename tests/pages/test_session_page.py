@@ -4,14 +4,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+import itembank as ib
 from itembank.errors import RunError
 from itembank.harnesses import drive
 from itembank.irt.bernoulli import probability
 from itembank.pages.session_page import session_page
-from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.preparation import prepare_sessions
-from itembank.sessions.session import AdaptiveSession
-from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.pages.reading import answers, chart, column, holds, table, words
 
@@ -23,8 +20,8 @@ def bank():
 
 def answered(bank, n_answers, *, spec=None, model_id="new"):
     """A session of a model that answers every second item rightly, each for half a cent."""
-    spec = spec or SessionSpec(budget=Budget(n_items=10), interval="model-based")
-    session = AdaptiveSession(prepare_sessions(bank, spec), model_id=model_id)
+    spec = spec or ib.SessionSpec(budget=ib.Budget(n_items=10), interval="model-based")
+    session = ib.AdaptiveSession(ib.prepare_sessions(bank, spec), model_id=model_id)
     for k in range(n_answers):
         (item,) = session.ask()
         session.tell(item, float(k % 2), costs={"cost_usd": 0.005, "output_tokens": 100})
@@ -37,7 +34,7 @@ def made(bank):
     return session, session_page(session, bank)
 
 
-def test_the_page_begins_with_the_estimate_the_reason_and_the_costs(made):
+def test_the_page_begins_with_the_estimate_and_lists_answers_by_how_far_they_moved_it(made):
     session, page = made
     row = session.estimate().scores.rows()[-1]
     score, state, spent = answers(page)
@@ -45,13 +42,19 @@ def test_the_page_begins_with_the_estimate_the_reason_and_the_costs(made):
     assert state.interval == session.conclusion
     assert state.interval.startswith("Stopped by the budget of 10 items: no precision was asked for, the half-width")
     assert (spent.value, spent.interval) == ("0.05 USD", "and 1,000 output tokens")
+    page = made[1]
+    moved = np.abs(column(page, "moved the estimate most", "moved"))
+    assert moved.size == 10
+    assert np.all(np.diff(moved) <= 0.0)
+    assert column(page, "moved the estimate most", "cost")[0] <= 0.05
+    assert [one.title for one in table(page, "moved the estimate most").columns][-1] == "USD so far"
 
 
 def test_each_step_is_the_estimate_of_the_session_as_it_stood_then(made, bank):
     session, page = made
     data = chart(page, "After 10 answers").data[0].columns
     assert list(data["number"]) == list(range(11))
-    again = AdaptiveSession(session.pool, model_id="new")
+    again = ib.AdaptiveSession(session.pool, model_id="new")
     for k in range(11):
         estimate = again.estimate()
         scores = estimate.scores.rows()[-1]
@@ -64,15 +67,6 @@ def test_each_step_is_the_estimate_of_the_session_as_it_stood_then(made, bank):
             expected = probability(place, estimate.theta[None, :])[0, 0]
             assert data["expected"][k + 1] == pytest.approx(expected)
             again.tell(item, float(k % 2))
-
-
-def test_answers_are_listed_by_how_far_they_moved_the_estimate(made):
-    page = made[1]
-    moved = np.abs(column(page, "moved the estimate most", "moved"))
-    assert moved.size == 10
-    assert np.all(np.diff(moved) <= 0.0)
-    assert column(page, "moved the estimate most", "cost")[0] <= 0.05
-    assert [one.title for one in table(page, "moved the estimate most").columns][-1] == "USD so far"
 
 
 def test_a_long_session_is_estimated_at_some_answers_and_says_so(bank, monkeypatch):
@@ -91,7 +85,7 @@ def test_a_session_that_has_just_begun_or_has_a_pending_item_has_a_page(bank):
     session = answered(bank, 3)
     session.ask()
     assert "1 question asked and not answered yet" in answers(session_page(session, bank))[1].words
-    spec = SessionSpec(budget=Budget(n_items=2), stopping=Stopping(half_width=0.01), interval="model-based")
+    spec = ib.SessionSpec(budget=ib.Budget(n_items=2), stopping=ib.Stopping(half_width=0.01), interval="model-based")
     page = session_page(answered(bank, 2, spec=spec), bank)
     assert "the goal of ±0.01 (1 points) was not reached" in answers(page)[1].interval
 
@@ -105,24 +99,24 @@ def test_a_failure_counts_once_though_the_item_is_told_again_at_the_end_of_a_run
 
 
 def test_a_threshold_that_decides_is_drawn_and_weights_of_items_can_be_a_target(bank):
-    rule = Stopping(decision=Decision(threshold=0.2), min_items=2)
-    spec = SessionSpec(target="code", stopping=dataclasses.replace(rule, decision=Decision("code", 0.2)))
-    spec = dataclasses.replace(spec, interval="model-based", budget=Budget(n_items=3))
+    rule = ib.Stopping(decision=ib.Decision(threshold=0.2), min_items=2)
+    spec = ib.SessionSpec(target="code", stopping=dataclasses.replace(rule, decision=ib.Decision("code", 0.2)))
+    spec = dataclasses.replace(spec, interval="model-based", budget=ib.Budget(n_items=3))
     page = session_page(answered(bank, 2, spec=spec), bank)
     drawn = chart(page, "After 2 answers")
     assert [one for one in drawn.spec["layer"] if one["encoding"] == {"y": {"datum": 0.2}}]
     assert "Dashed" in drawn.note
     assert answers(page)[0].label == "Code, new"
     target = {"math/0": 2.0, "code/1": 1.0}
-    spec = SessionSpec(target=target, budget=Budget(n_items=2), interval="model-based")
+    spec = ib.SessionSpec(target=target, budget=ib.Budget(n_items=2), interval="model-based")
     assert answers(session_page(answered(bank, 2, spec=spec), bank))[0].label == "Custom, new"
 
 
 def test_costs_that_were_assumed_or_passed_are_said(bank):
-    spec = SessionSpec(budget=Budget(costs={"cost_usd": 1.0}), interval="model-based")
+    spec = ib.SessionSpec(budget=ib.Budget(costs={"cost_usd": 1.0}), interval="model-based")
     costs = {"cost_usd": np.full(bank.responses.responses.shape, 0.01)}
     bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
-    session = AdaptiveSession(prepare_sessions(bank, spec), model_id="new")
+    session = ib.AdaptiveSession(ib.prepare_sessions(bank, spec), model_id="new")
     first, second = session.ask(2)
     session.tell(first, 1.0)
     session.tell(second, 1.0, costs={"cost_usd": 1.25})

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.selections import Selection
+import itembank as ib
 from itembank.errors import ParameterError
-from itembank.pages.shown import show
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.selection.select import select
 from itembank_studies.charts.paper_charts import (
@@ -48,8 +47,7 @@ METHODS = (("random", "weighted"), ("random", "gp-irt"), ("anchor-irt", "gp-irt"
 
 def make_estimates(*, splits=("k-fold", "$newest_models"), methods=METHODS, budgets=(30.0, 100.0), n_models=22):
     """Errors that shrink with the number of items."""
-    rng = np.random.default_rng(0)
-    parts = []
+    rng, parts = np.random.default_rng(0), []
     for split in splits:
         for selector, estimator in methods:
             for budget, repeat in itertools.product(budgets, range(2)):
@@ -121,27 +119,21 @@ def test_one_repeat_and_methods_without_estimates_can_be_drawn():
         assert "Bars" not in drawn.note
 
 
-def test_of_many_methods_the_best_have_colours():
+def test_the_page_has_the_charts_that_there_are_numbers_for_and_the_best_have_colours():
     many = tuple((f"s{k}", "weighted") for k in range(IN_COLOUR + 4))
     chart = study_chart(study(make_estimates(splits=("random",), methods=many)), "error")
     shades = set(chart.data[0].columns["shade"])
     assert len(shades) == IN_COLOUR + 1
     assert OTHERS in shades
     assert "4 others in grey" in chart.note
-
-
-def test_the_page_has_the_charts_that_there_are_numbers_for():
     name = "<script>alert(1)</script>"
-    page = show(study(make_estimates(splits=("random", name)), name=name))
+    page = ib.show(study(make_estimates(splits=("random", name)), name=name))
     assert len(page.charts) == len(KINDS)
     check_charts(page, name)
     table = make_estimates(splits=("random",), methods=METHODS[:1], budgets=(30.0,), n_models=3).filter(repeat=0)
-    page = show(study(table.with_columns(low=pl.lit(np.nan), high=pl.lit(np.nan))))
+    page = ib.show(study(table.with_columns(low=pl.lit(np.nan), high=pl.lit(np.nan))))
     assert not any("Intervals" in chart.title for chart in page.charts)
     check_charts(page)
-
-
-def test_what_cannot_be_drawn_says_why():
     with pytest.raises(ParameterError, match="'error', 'rank', 'coverage', 'width', 'spread', got 'bars'"):
         study_chart(RESULT, "bars")
     nothing = ESTIMATES.with_columns(estimate=float("nan"))
@@ -282,7 +274,7 @@ def test_of_many_parts_those_are_drawn_that_differ_most():
     items = bank.responses.items
     several = items.with_columns(subscenario=items["item_id"])
     bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=several))
-    chosen = Selection(("math/0", "code/1", "law/2"), ("math", "code", "law"), np.ones(3), "mine", bank.bank_id)
+    chosen = ib.Selection(("math/0", "code/1", "law/2"), ("math", "code", "law"), np.ones(3), "mine", bank.bank_id)
     chart = selection_weights_chart(selection_weights(bank, chosen))
     names = columns_of(chart, "parts")["part"]
     assert len(names) == MOST_PARTS
@@ -292,8 +284,7 @@ def test_of_many_parts_those_are_drawn_that_differ_most():
 
 def test_costs_and_scores_stand_side_by_side_and_of_many_tasks_the_ends(tmp_path):
     found = task_overview(RESPONSES, by="subscenario", cost="tokens")
-    chart = task_costs_chart(found)
-    order = np.argsort(-found.cost)
+    chart, order = task_costs_chart(found), np.argsort(-found.cost)
     tasks = columns_of(chart, "tasks")
     np.testing.assert_allclose(tasks["cost"], found.cost[order])
     assert tasks["task"] == [found.tasks[task] for task in order]
@@ -343,7 +334,7 @@ def test_every_kind_can_be_drawn(result, kind, tmp_path):
 
 
 def test_curves_of_predictions_are_those_of_the_summary(result):
-    page = show(result)
+    page = ib.show(result)
     assert [len(page.charts), page.kind] == [2, "Prediction study"]
     check_charts(page)
     chart = prediction_chart(result, "cost", sets=("extrapolation",), n_tasks=(3,), assessors=("2pl, fisher",))
@@ -354,7 +345,7 @@ def test_curves_of_predictions_are_those_of_the_summary(result):
     assert set(data["panel"]) == {"3 tasks asked: tasks that were not asked"}
 
 
-def test_two_assessors_are_drawn_task_by_task(result):
+def test_assessors_are_drawn_task_by_task_or_by_their_abilities(result):
     chart = prediction_chart(result, "tasks", budget=4)
     data = columns_of(chart)
     pair = ("2pl, adaptive fisher", "2pl, adaptive v-optimal")
@@ -364,9 +355,6 @@ def test_two_assessors_are_drawn_task_by_task(result):
         np.testing.assert_allclose(data[name], 100.0 * table[name].to_numpy())
     n_better = (table["difference"] > 0.0).sum()
     assert chart.title.startswith(f"2pl, adaptive v-optimal errs less on {n_better} of {table.height} tasks")
-
-
-def test_errors_are_in_percent_of_those_with_one_ability(result):
     chart = prediction_chart(result, "dims", sets=("extrapolation",), n_tasks=(3,))
     data = columns_of(chart)
     errors = result.curves.filter(set="extrapolation", n_calibration_tasks=3).sort("budget")
@@ -428,7 +416,7 @@ def test_points_and_intervals_stand_where_the_numbers_are(panel, tmp_path):
     check_chart(chart)
 
 
-def test_an_interval_that_goes_far_squeezes_nothing_and_odd_models_are_hollow(panel):
+def test_wide_unknown_and_odd_intervals_are_drawn(panel, tmp_path):
     high = panel.high.copy()
     high[3] = 9.0
     chart = predicted_against_true_chart([PredictionPanel("wide", panel.true, panel.estimate, panel.low, high)])
@@ -439,6 +427,10 @@ def test_an_interval_that_goes_far_squeezes_nothing_and_odd_models_are_hollow(pa
     chart = predicted_against_true_chart([drawn])
     np.testing.assert_array_equal(columns_of(chart)["is_flagged"], flagged)
     assert "Hollow: answered unlike past models." in chart.note
+    nothing = np.full(12, np.nan)
+    chart = predicted_against_true_chart([PredictionPanel("plain", panel.true, panel.estimate, nothing, nothing)])
+    assert "intervals" not in chart.note
+    assert chart.save(tmp_path / "figure.svg").is_file()
 
 
 def test_titles_state_the_errors_and_axes_the_score(panel, tmp_path):
@@ -455,10 +447,3 @@ def test_titles_state_the_errors_and_axes_the_score(panel, tmp_path):
     holds(picture, "True $math score", "Estimated $math score")
     with pytest.raises(ParameterError, match="at least one"):
         predicted_against_true_chart([])
-
-
-def test_estimates_without_an_interval_are_drawn_as_points(panel, tmp_path):
-    nothing = np.full(12, np.nan)
-    chart = predicted_against_true_chart([PredictionPanel("plain", panel.true, panel.estimate, nothing, nothing)])
-    assert "intervals" not in chart.note
-    assert chart.save(tmp_path / "figure.svg").is_file()

@@ -47,8 +47,7 @@ def _suite(folder):
     is_known = pl.col("model_id") != matrix.model_ids[0]
     unknown = models.with_columns(pl.when(is_known).then(name).alias(name) for name in ("flops", "params"))
     write_responses(matrix.with_tables(models=unknown), folder / "suite-unknown.parquet")
-    loss = 0.5 - pl.col("response").log(2)
-    answers = _long(matrix).tail(matrix.responses.size)
+    loss, answers = 0.5 - pl.col("response").log(2), _long(matrix).tail(matrix.responses.size)
     answers.select("model_id", "item_id", bits_per_byte=loss).write_csv(folder / "losses.csv")
 
 

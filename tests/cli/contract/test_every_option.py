@@ -120,7 +120,7 @@ def test_every_option_has_a_case():
         assert command in CASES, f"write a Case for {command!r} in tests/cli/contract/cases: modes and option values."
         assert option in CASES[command].values, (
             f"itembank {command} has an option {option} that no case alters. Add to `values` of its case in "
-            f'tests/cli/contract/cases:\n    "{option}": "{option} VALUE",  # a value that changes the result'
+            f"tests/cli/contract/cases: {option} VALUE, which changes the result."
         )
 
 
@@ -155,8 +155,7 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name):
 
 def _problem(outcome, command, name, option):
     """What to mend where an option does not do what it should in a mode; empty when it does."""
-    found = verdict(outcome, command, name, option)
-    case = CASES[command]
+    found, case = verdict(outcome, command, name, option), CASES[command]
     if (name, option) in case.stops and found != "stopped":
         return f"{option} is listed as stopping {name!r}, and is {found}: take it out."
     if (name, option) in case.no_effect:

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.bank_files import save_bank
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.cli.conftest import new_results
 from tests.cli.contract import calls
@@ -258,16 +257,16 @@ def world(tmp_path_factory):
         save_bank(made, folder / name)
     save_bank(make_bank(n_items=60, with_extras=True), folder / "costly")
     past = make_bank(n_models=25, n_items=40).responses
-    write_responses(past, folder / "past.parquet")
-    fuzzy = ResponseMatrix.create(0.2 + 0.5 * past.responses, items=past.items)
-    write_responses(fuzzy, folder / "probabilities.parquet")
+    ib.write_responses(past, folder / "past.parquet")
+    fuzzy = ib.ResponseMatrix.create(0.2 + 0.5 * past.responses, items=past.items)
+    ib.write_responses(fuzzy, folder / "probabilities.parquet")
     new = new_results()
-    write_responses(new, folder / "new.parquet")
-    write_responses(new.take(items=np.arange(18)), folder / "some.parquet")
+    ib.write_responses(new, folder / "new.parquet")
+    ib.write_responses(new.take(items=np.arange(18)), folder / "some.parquet")
     renamed = new.items.with_columns(pl.col("item_id").replace("math/0", "math/9999"))
-    write_responses(new.with_tables(items=renamed), folder / "unknown.parquet")
-    write_responses(simulated_samples(n_models=12, n_items=24, n_trials=100).responses, folder / "samples.parquet")
-    write_responses(simulated(np.random.default_rng(4), n_models=60, n_items=20)[0], folder / "two.parquet")
+    ib.write_responses(new.with_tables(items=renamed), folder / "unknown.parquet")
+    ib.write_responses(simulated_samples(n_models=12, n_items=24, n_trials=100).responses, folder / "samples.parquet")
+    ib.write_responses(simulated(np.random.default_rng(4), n_models=60, n_items=20)[0], folder / "two.parquet")
     texts = {
         "table.csv": "model_id,item_id,response\na,x,1\na,y,0\n", "items.csv": "item_id,scenario\nq1,a\nq2,b\n",
         "nameless.csv": "name\nq1\n", "ids.txt": "math/0\nmath/no\n", "new.csv": "", "s.json": "{}", "empty.txt": "",
@@ -281,41 +280,21 @@ def world(tmp_path_factory):
     return folder
 
 
-def cases(table):
-    for command, known in table.items():
-        for words, text in known.items():
-            yield command.format(words) if "{}" in command else f"{command} {words}", text
+def cases():
+    """Each command with all its words, the text of a file of rare choices, its exit code, and what the message says."""
+    for code, table in ((2, MISUSED), (1, FAILING)):
+        for command, known in table.items():
+            for words, text in known.items():
+                yield command.format(words) if "{}" in command else f"{command} {words}", "", code, text
+    for command, known in FILES.items():
+        for (words, content), text in known.items():
+            interval = 'interval = "model-based"\n' * command.endswith("--session")
+            yield f"{command} @rare {words}", interval + content, 1 if BROKEN & {content, words} else 2, text
 
 
-@pytest.fixture
-def refused(run, world, monkeypatch):
-    """Check that a command ends with an exit code and a message, and leaves nothing."""
+@pytest.mark.parametrize(("words", "content", "code", "text"), list(cases()))
+def test_what_cannot_be_is_refused(run, world, tmp_path, monkeypatch, words, content, code, text):
     monkeypatch.chdir(world)
-
-    def check(words, code, text):
-        outcome = run(*shlex.split(words))
-        assert (outcome.code, outcome.out) == (code, ""), outcome.err
-        assert text in " ".join(outcome.err.split())
-        assert not list((world / "out").iterdir())
-
-    return check
-
-
-@pytest.mark.parametrize(("words", "text"), list(cases(MISUSED)))
-def test_what_cannot_be_asked_is_a_usage_error(refused, words, text):
-    refused(words, 2, text)
-
-
-@pytest.mark.parametrize(("words", "text"), list(cases(FAILING)))
-def test_what_the_data_do_not_allow_is_an_error(refused, words, text):
-    refused(words, 1, text)
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "content", "text"),
-    [(command, *given, text) for command, known in FILES.items() for given, text in known.items()],
-)
-def test_files_of_rare_choices_that_do_not_fit_are_refused(refused, tmp_path, command, words, content, text):
-    is_session = command.endswith("--session")
-    (tmp_path / "rare.toml").write_text('interval = "model-based"\n' * is_session + content, encoding="utf-8")
-    refused(f"{command} {tmp_path / 'rare.toml'} {words}", 1 if BROKEN & {content, words} else 2, text)
+    (tmp_path / "rare.toml").write_text(content, encoding="utf-8")
+    run.fails(code, text, *shlex.split(words.replace("@rare", str(tmp_path / "rare.toml"))))
+    assert not list((world / "out").iterdir())

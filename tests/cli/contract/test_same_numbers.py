@@ -22,8 +22,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("doors")
-    everyone = simulated(41, 150, 2, seed=4)
+    path, everyone = tmp_path_factory.mktemp("doors"), simulated(41, 150, 2, seed=4)
     ib.write_responses(everyone.take(models=np.arange(40)), path / "past.parquet")
     ib.write_responses(everyone.take(models=np.array([40])), path / "new.parquet")
     return path
@@ -69,18 +68,12 @@ def test_selections(run, bank, calibrated, method):
     assert done["items"] == ib.select(bank, 20, method=method).to_dict()["items"]
 
 
-def test_estimates(run, folder, bank, calibrated):
+def test_estimates_plans_and_checks(run, folder, bank, calibrated):
     ib.select(bank, 20).save(folder / "selection.json")
     arguments = (folder / "new.parquet", "--selection", folder / "selection.json")
     made = ib.estimate(bank, folder / "new.parquet", selection=folder / "selection.json")
     assert rows(run, "estimate", calibrated, *arguments) == made.rows()
-
-
-def test_plans(run, bank, calibrated):
     assert rows(run, "plan", calibrated, "--half-width", 0.1, name="sizes") == ib.plan(bank, half_width=0.1).rows()
-
-
-def test_checks(run, folder, bank, calibrated):
     checked = ib.diagnostics.check_bank(bank, folder / "new.parquet").rows()
     assert rows(run, "check", calibrated, folder / "new.parquet", "--only", "accuracy", name="scores") == checked
 
@@ -104,14 +97,11 @@ def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, ban
     assert sorted(items) == sorted(row["item_id"] for row in asked) == sorted(chosen.item_ids)
 
 
-def test_banks_with_items_retired(run, tmp_path, bank, calibrated):
+def test_banks_with_items_retired_and_small_subsets(run, tmp_path, bank, calibrated):
     command = ("bank", "retire", calibrated, bank.item_ids[3], "--reason", "wrong key", "-o", tmp_path / "bank")
     run.ok(*command)
     retired = ib.banks.retire(bank, [bank.item_ids[3]], reason="wrong key")
     assert ib.load_bank(tmp_path / "bank").bank_id == retired.bank_id
-
-
-def test_small_subsets(run, tmp_path, bank, calibrated):
     run.ok("publish-tiny", calibrated, "-n", 20, "-o", tmp_path / "a")
     ib.publishing.publish_tiny(bank, tmp_path / "b", 20)
     first, second = (ib.load_bank(tmp_path / name) for name in "ab")
@@ -128,12 +118,10 @@ def test_simulations(run, tmp_path):
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory):
     """A bank, and models that are better than all past ones, unlike them, and one of them; and few past models."""
-    path = tmp_path_factory.mktemp("notes")
-    made = simulated(30, 90, 1)
+    path, made = tmp_path_factory.mktemp("notes"), simulated(30, 90, 1)
     names = ["old", *made.model_ids[1:]]
     everyone = ib.ResponseMatrix.create(made.responses, item_ids=made.item_ids, model_ids=names)
-    bank = ib.calibrate(everyone, ib.calibrations.Variational())
-    bank.save(path / "bank")
+    ib.calibrate(everyone, ib.calibrations.Variational()).save(path / "bank")
     ib.calibrate(everyone.take(models=np.arange(6)), ib.calibrations.Variational()).save(path / "few")
     easy_first = np.argsort(-everyone.responses.mean(axis=0), kind="stable")
     upside_down = np.zeros(90)
@@ -186,25 +174,18 @@ def test_each_kind_of_note_is_told_at_every_door(run, noted, bank, kind, model, 
     assert whole in seen((noted / "page.html").read_text(encoding="utf-8"))
 
 
-def test_a_model_above_the_best_past_score_on_the_page_is_the_one_that_is_said_to_be_better(noted):
+def test_notes_do_not_turn_on_other_models_and_the_page_says_who_is_better(noted):
     bank, new = ib.load_bank(noted / "bank"), ib.read_responses(noted / "new.parquet")
-    found = ib.estimate(bank, new)
-    page = estimates_page(bank, new, found)
+    page = estimates_page(bank, new, ib.estimate(bank, new))
     blocks = [block for section in page.sections for block in section.blocks]
     columns = next(one.data.columns for one in blocks if "best past model" in getattr(one, "caption", ""))
     assert columns["why"][0] == "best"
     assert columns["probability"][0] >= 0.5
-
-
-def test_notes_do_not_turn_on_what_other_models_are_in_the_file(noted):
     bank, new = ib.load_bank(noted / "bank"), ib.read_responses(noted / "new.parquet")
     together = {row["model_id"]: row for row in ib.estimate(bank, new).rows()}
     for number, name in enumerate(new.model_ids):
         (alone,) = ib.estimate(bank, new.take(models=np.array([number]))).rows()
         assert alone["note"] == together[name]["note"]
-
-
-def test_a_bank_of_one_scenario_has_one_row_a_model(noted):
     found = ib.estimate(noted / "bank", noted / "new.parquet")
     assert (found.targets[-1], [row["target"] for row in found.rows()]) == ("overall", ["overall"] * 3)
     assert {row["overall_is"] for row in found.rows()} == {"micro"}

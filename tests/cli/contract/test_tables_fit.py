@@ -45,16 +45,8 @@ CALLS = {
     "bank add-scores": ["named-bank models.csv --score size -o made-with-scores"],
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
     "info": [
-        *(
-            "bank",
-            "suite-bank",
-            "samples-bank",
-            "named-bank",
-            "past.csv",
-            "retired-bank --log",
-            "named-bank retired-bank",
-        ),
-        *("made-with-scores", "bank:mmlu-pro", "made-larger --log"),
+        *("bank", "suite-bank", "samples-bank", "named-bank", "past.csv", "retired-bank --log"),
+        *("named-bank retired-bank", "made-with-scores", "bank:mmlu-pro", "made-larger --log"),
     ],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
@@ -95,10 +87,7 @@ CALLS = {
         "two.parquet --show validity",
     ],
     "study table": [
-        "study",
-        "study --against random/weighted",
-        "prediction",
-        "prediction --against 'task-mean, random'",
+        *("study", "study --against random/weighted", "prediction", "prediction --against 'task-mean, random'")
     ],
 }
 NO_TABLE = {
@@ -152,20 +141,18 @@ NOT_PRINTED = {
 
 @dataclass(frozen=True)
 class Table:
+    """A table that a command printed, with the columns that may be left out."""
+
     columns: tuple
     least: tuple
-
-    def lines(self, width):
-        return tables.table_lines(self.columns, width, self.least)
 
 
 @dataclass(frozen=True)
 class Printed:
     tables: tuple
-    content: dict | None
-    rows: list
-    text: str
-    """What a terminal of 80 columns shows, standard error included."""
+    content: dict | None  # Of JSON
+    rows: list  # Of CSV
+    text: str  # What a terminal of 80 columns shows, standard error included
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +177,7 @@ def printed(tmp_path_factory, few_folds):
         for command, calls in CALLS.items():
             option = options_of(commands()[command]).get("--format")
             forms = [one for one in ("json", "csv") if option is not None and one in option.type.choices]
-            made = [_printed(f"{command} {words}", forms, found) for words in calls]
-            result[command] = made
+            result[command] = [_printed(f"{command} {words}", forms, found) for words in calls]
         for words in JSON_ALONE:
             _printed(words, ["json"], found)
         run("session serve asked.jsonl", SERVED)
@@ -226,7 +212,7 @@ def numbers(text):
 
 def check_fits(table, width):
     """Every line has room, every number is whole, and columns gave way in the stated order."""
-    lines, left_out = table.lines(width)
+    lines, left_out = tables.table_lines(table.columns, width, table.least)
     n_values = {column.name: len(set(column.cells)) for column in table.columns}
     stated = sorted(filter(n_values.get, table.least), key=lambda name: n_values[name] > 1)
     assert left_out == stated[: len(left_out)]
@@ -269,9 +255,8 @@ def rows_in(content):
                 yield from rows_in(one)
 
 
-def in_csv(value):
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
-    return "" if value is None else text
+def as_text(value):
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
 NUMBER = re.compile(r"([+-]?\d+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: %| points| \(.*\))?")
@@ -325,7 +310,7 @@ def no_formula(text):
 
 def have_same(cells, rows):
     return len(cells) == len(rows) and all(
-        name in row and cell == in_csv(row[name])
+        name in row and cell == ("" if row[name] is None else as_text(row[name]))
         for one, row in zip(cells, rows, strict=True)
         for name, cell in one.items()
     )

@@ -19,7 +19,8 @@ from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST, LIMIT, ids, play, read_responses_of
 
 
-def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path):
+def test_answers_are_imported_once_there_are_some(run, journal, tmp_path, bank_folder):
+    run.fails(1, "got none", "import", journal, "-o", tmp_path / "a.parquet")
     play(run, journal)
     run("session", "tell", journal, "math/0", "--correct", 1, "--trials", 4, "--cost", "seconds=2")
     run.ok("import", journal, "-o", tmp_path / "answers.parquet", "--quiet")
@@ -35,10 +36,6 @@ def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path
     words = ("--method", "p-irt", "--interval", "model-based")
     estimates = run.json("estimate", bank_folder, tmp_path / "answers.parquet", *words)
     assert estimates["rows"][-1]["n_items"] == len(told)
-
-
-def test_a_journal_without_answers_is_refused(run, journal, tmp_path):
-    run.fails(1, "got none", "import", journal, "-o", tmp_path / "a.parquet")
 
 
 def test_failed_and_corrected_answers_are_not_imported(run, journal, tmp_path):
@@ -63,23 +60,19 @@ def test_bank_and_journal_can_be_moved_together(run, bank_folder, tmp_path, monk
     assert len(ids(run, tmp_path / "elsewhere" / "runs" / "j")) == 1
 
 
-def test_a_bank_that_has_moved_is_named(run, bank_folder, journal, tmp_path):
-    bank_folder.rename(tmp_path / "moved")
-    run.fails(1, "--bank", "session", "ask", journal)
-    assert len(ids(run, journal, "--bank", tmp_path / "moved")) == 1
-
-
-def test_another_bank_is_refused(run, journal, tmp_path):
+def test_a_bank_that_has_moved_is_named_and_another_one_refused(run, journal, tmp_path, bank_folder):
     save_bank(make_bank(seed=5), tmp_path / "other")
     before = journal.read_bytes()
     for arguments in (("ask", journal), ("tell", journal, "math/0", "--response", 1), ("status", journal)):
         run.fails(1, "the bank it was started with", "session", *arguments, "--bank", tmp_path / "other")
     assert journal.read_bytes() == before
+    bank_folder.rename(tmp_path / "moved")
+    run.fails(1, "--bank", "session", "ask", journal)
+    assert len(ids(run, journal, "--bank", tmp_path / "moved")) == 1
 
 
 def test_a_torn_journal_goes_on_and_says_so(run, journal):
-    first = ids(run, journal)
-    whole = journal.read_bytes()
+    first, whole = ids(run, journal), journal.read_bytes()
     run("session", "tell", journal, first[0], "--response", 1)
     journal.write_bytes(journal.read_bytes()[:-9])
     outcome = run("session", "ask", journal, "--format", "ids")
@@ -96,8 +89,7 @@ def test_looking_at_a_torn_journal_says_so_and_changes_nothing(run, journal, com
     run("session", "tell", journal, ids(run, journal)[0], "--response", 1)
     torn = journal.read_bytes() + b'{"time":"20'
     journal.write_bytes(torn)
-    outcome = run.ok(*command, journal)
-    holds(outcome.err, "Warning: ", "torn")
+    holds(run.ok(*command, journal).err, "Warning: ", "torn")
     assert journal.read_bytes() == torn
 
 
@@ -153,8 +145,7 @@ def test_a_full_disk_loses_nothing_and_the_same_command_works_once_there_is_room
     def refuse(handle, content, offset):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    asked = ids(run, journal, "-n", 3)
-    before = journal.read_bytes()
+    asked, before = ids(run, journal, "-n", 3), journal.read_bytes()
     answers = "\n".join(json.dumps({"item_id": item, "response": 1}) for item in asked)
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", refuse)
@@ -177,24 +168,6 @@ def served(run, stdin, journal, *requests):
     stdin("\n".join(one if isinstance(one, str) else json.dumps(one) for one in requests))
     outcome = run("session", "serve", journal)
     return [json.loads(line) for line in outcome.out.splitlines()], outcome
-
-
-def test_requests_do_what_the_commands_do(run, stdin, journal, bank_folder, tmp_path):
-    (asked,), _ = served(run, stdin, journal, {"request": "ask", "n": 2, "id": 7})
-    assert asked["id"] == 7
-    again = run("session", "ask", journal, "-n", "2").json
-    assert [one["item_id"] for one in again["items"]] == [one["item_id"] for one in asked["items"]]
-    first, second = (one["item_id"] for one in asked["items"])
-    answers = [{"item_id": first, "response": 1}, {"item_id": second, "response": 0}]
-    (told, scores), _ = served(run, stdin, journal, {"request": "tell", "answers": answers}, {"request": "scores"})
-    assert (told["told"], told["n_items"]) == ([first, second], 2)
-    assert scores["scores"] == run.json("session", "status", journal)["scores"]
-    other = tmp_path / "other.jsonl"
-    run("session", "start", bank_folder, "-o", other, "--model-id", "new/model", *LIMIT)
-    stdin("\n".join(json.dumps(one) for one in answers))
-    run("session", "tell", other, "-")
-    kept = run.json("session", "status", other)
-    assert [one["estimate"] for one in kept["scores"]] == [one["estimate"] for one in scores["scores"]]
 
 
 def test_a_whole_session_ends_and_says_so(run, stdin, journal):
@@ -238,6 +211,21 @@ def test_what_is_wrong_is_said_and_the_session_goes_on(run, stdin, journal, requ
     assert outcome.code == 0
 
 
-def test_an_id_comes_back_as_it_was(run, stdin, journal):
+def test_requests_do_what_the_commands_do_and_ids_come_back(run, stdin, journal, bank_folder, tmp_path):
     (reply,), _ = served(run, stdin, journal, {"request": "ask", "id": {"a": [1, [None, "b"]]}})
     assert reply["id"] == {"a": [1, [None, "b"]]}
+    (asked,), _ = served(run, stdin, journal, {"request": "ask", "n": 2, "id": 7})
+    assert asked["id"] == 7
+    again = run("session", "ask", journal, "-n", "2").json
+    assert [one["item_id"] for one in again["items"]] == [one["item_id"] for one in asked["items"]]
+    first, second = (one["item_id"] for one in asked["items"])
+    answers = [{"item_id": first, "response": 1}, {"item_id": second, "response": 0}]
+    (told, scores), _ = served(run, stdin, journal, {"request": "tell", "answers": answers}, {"request": "scores"})
+    assert (told["told"], told["n_items"]) == ([first, second], 2)
+    assert scores["scores"] == run.json("session", "status", journal)["scores"]
+    other = tmp_path / "other.jsonl"
+    run("session", "start", bank_folder, "-o", other, "--model-id", "new/model", *LIMIT)
+    stdin("\n".join(json.dumps(one) for one in answers))
+    run("session", "tell", other, "-")
+    kept = run.json("session", "status", other)
+    assert [one["estimate"] for one in kept["scores"]] == [one["estimate"] for one in scores["scores"]]

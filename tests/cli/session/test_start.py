@@ -1,13 +1,9 @@
 """`itembank session start`: options become settings, and what does not fit leaves no journal."""
 
+import itembank as ib
 from itembank.bank.bank_files import save_bank
-from itembank.bank.costs import CostUnit
-from itembank.planning.select import select
 from itembank.publishing import without_responses
 from itembank.selection.criteria import DOptimality, VOptimality
-from itembank.selection.greedy import Constraints
-from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, ids, session_file, settings_of
 
@@ -35,13 +31,13 @@ def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tm
         *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6),
     )
     run.ok("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
-    assert settings_of(tmp_path / "j") == SessionSpec(
+    assert settings_of(tmp_path / "j") == ib.SessionSpec(
         criterion=DOptimality(per_cost=True),
-        cost=CostUnit("output_tokens"),
+        cost=ib.CostUnit("output_tokens"),
         target="math",
-        budget=Budget(40, {"output_tokens": 5000.0}),
-        stopping=Stopping(0.2, {"math": 0.05, "overall": 0.1}, Decision("math", 0.6, None, 0.9), 0.8, 4),
-        constraints=Constraints({"math": 2, "law": 1}, 15, ("math/0", "code/1"), 2),
+        budget=ib.Budget(40, {"output_tokens": 5000.0}),
+        stopping=ib.Stopping(0.2, {"math": 0.05, "overall": 0.1}, ib.Decision("math", 0.6, None, 0.9), 0.8, 4),
+        constraints=ib.Constraints({"math": 2, "law": 1}, 15, ("math/0", "code/1"), 2),
         n_start=3,
         seed=5,
         interval="model-based",
@@ -63,10 +59,10 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
     )
     run.ok("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
     settings = settings_of(tmp_path / "j")
-    assert (settings.criterion, settings.cost) == (VOptimality(per_cost=True), CostUnit("tokens", 0.25))
-    assert settings.budget == Budget(costs={"tokens": 900.0})
-    assert settings.stopping.decision == Decision("overall", model="org/model-3")
-    assert settings.constraints == Constraints(at_least=1)
+    assert (settings.criterion, settings.cost) == (VOptimality(per_cost=True), ib.CostUnit("tokens", 0.25))
+    assert settings.budget == ib.Budget(costs={"tokens": 900.0})
+    assert settings.stopping.decision == ib.Decision("overall", model="org/model-3")
+    assert settings.constraints == ib.Constraints(at_least=1)
 
 
 def test_a_scenario_that_is_predicted_is_the_target_and_never_asked(run, bank_folder, tmp_path):
@@ -101,7 +97,7 @@ def test_a_session_is_never_started_over(run, bank_folder, journal):
 
 def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_folds):
     bank = make_bank(n_models=12)
-    chosen = select(bank, 9, method="random", rng=0)
+    chosen = ib.select(bank, 9, method="random", rng=0)
     save_bank(without_responses(bank, selections=[chosen]), tmp_path / "tiny")
     words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
     done = run(*words, tmp_path / "own.jsonl", *FAST)

@@ -207,8 +207,7 @@ _RUN = (
 
 def _harness(words, reason, own):
     """A command of a harness that is not installed where these tests run."""
-    values = f"{_RUN} {own}"
-    modes = {"no items": mode(f"bank {words} -o out/run", codes=(2,))}
+    values, modes = f"{_RUN} {own}", {"no items": mode(f"bank {words} -o out/run", codes=(2,))}
     return Case(modes, values, never=dict.fromkeys(options(values), reason))
 
 
