@@ -16,8 +16,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-PATIENCE = 60_000
-"""Milliseconds that a page may take on a machine with much else to do."""
+PATIENCE = 60_000  # Milliseconds that a page may take on a machine with much else to do
 
 
 @pytest.fixture(scope="session")

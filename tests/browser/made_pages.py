@@ -43,8 +43,7 @@ PAYLOADS = (
     "'+window.hit=1+'",
     "https://example.org/beacon.png",
     "${window.hit=1}",
-)
-"""Ids as a stranger may choose them."""
+)  # Ids as a stranger may choose them
 SCENARIOS = (PAYLOADS[0], f"{PAYLOADS[1]}\u2028second line", f"{PAYLOADS[2]}\u2029")
 """Names that Vega-Lite writes into expressions, where a line separator is no part of a text."""
 

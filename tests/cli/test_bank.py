@@ -30,11 +30,11 @@ def test_ids_come_from_files_and_from_the_command_line_and_must_be_known(run, fo
     assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
-    run.fails(1, "Did you mean 'math/3'?", "bank", "retire", "bank", "mth/3", "--reason", "key", "-o", "new")
-    assert "files of ids that are there" in run("bank", "retire", "bank", "no.txt", "--reason", "key", "-o", "new").err
-    assert run("bank", "retire", "bank", "bad.txt", "--reason", " ", "-o", "new").code == 2
+    run.fails(1, "Did you mean 'math/3'?", "bank", "retire", "bank", "mth/3", "--reason", "key", "-o", "none")
+    assert "files of ids that are there" in run("bank", "retire", "bank", "no.txt", "--reason", "key", "-o", "none").err
+    assert run("bank", "retire", "bank", "bad.txt", "--reason", " ", "-o", "none").code == 2
     assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank").code == 1
-    assert not (folder / "new").exists()
+    assert not (folder / "none").exists()
     run.ok("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank", "--force")
     assert load_bank(folder / "bank").n_items == 28
 
@@ -52,12 +52,11 @@ def test_log_and_info_say_who_did_what_when_and_why(run, folder, monkeypatch):
     assert last["by"].startswith("itembank ")
     for word in ("retire", "wrong key", "-2", last["at"]):
         assert word in outcome.out
-    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new", "--force")
     about, parent = run.json("info", "new"), load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
     assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out
-    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
     found = run.json("info", "bank", "new")
     assert found["is_same_score"] is False
     assert [row["what"] for row in found["differences"]] == ["items with another status"]

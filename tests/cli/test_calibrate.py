@@ -53,10 +53,8 @@ def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_pat
 def test_a_bank_is_replaced_only_by_force_and_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
     run.ok("calibrate", response_file, "-o", tmp_path / "new", *QUICK)
     run.fails(1, "is a bank already", "calibrate", response_file, "-o", tmp_path / "new", *QUICK)
-    run.ok("calibrate", response_file, "-o", tmp_path / "new", "--force", *QUICK)
-    # A bank of 40 items has no 100 to choose.
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *QUICK)
-    assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err
+    outcome = run.ok("calibrate", response_file, "-o", tmp_path / "new", "--force", *QUICK)
+    assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err  # 40 items have no 100
     run.ok("select", tmp_path / "new", "-n", 8)
 
 
@@ -74,13 +72,12 @@ def test_too_few_models_for_an_item_model_begin_a_bank_of_their_items(run, tmp_p
 
 def test_dimensions_are_chosen_unless_given_or_the_item_model_has_one(run, response_file, tmp_path):
     outcome = run.ok("-v", "calibrate", response_file, "-o", tmp_path / "new", "--no-folds")
-    assert re.match(
-        "Calibrated [0-9]+ items on [0-9]+ past models; .* [0-9.]+ points \\(cross-validated\\)\n", outcome.out
-    )
+    said = "Calibrated [0-9]+ items on [0-9]+ past models; .* [0-9.]+ points \\(cross-validated\\)\n"
+    assert re.match(said, outcome.out)
     chosen = ib.load_bank(tmp_path / "new").calibration.n_dims
     holds(outcome.err, f"{chosen} dimension", "mean error of held-out scores")
-    outcome = run.ok("calibrate", response_file, "-o", tmp_path / "new", "--item-model", "2pl", "--no-folds")
-    assert ib.load_bank(tmp_path / "new").calibration.n_dims == 1
+    outcome = run.ok("calibrate", response_file, "-o", tmp_path / "other", "--item-model", "2pl", "--no-folds")
+    assert ib.load_bank(tmp_path / "other").calibration.n_dims == 1
     assert "held-out" not in outcome.err
 
 
@@ -90,9 +87,9 @@ def test_too_few_models_or_items_to_choose_take_one_dimension(run, tmp_path):
     assert ib.load_bank(tmp_path / "new").calibration.n_dims == 1
     assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1
     ib.write_responses(ib.ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
-    outcome = run.ok("-v", "calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")
+    outcome = run.ok("-v", "calibrate", tmp_path / "one.parquet", "-o", tmp_path / "one", "--no-folds")
     assert "1 dimension: one item is too few to choose more." in outcome.err
-    assert ib.load_bank(tmp_path / "new").calibration.item_model == "2pl"
+    assert ib.load_bank(tmp_path / "one").calibration.item_model == "2pl"
     asked = run("calibrate", tmp_path / "one.parquet", "-o", tmp_path / "other", "--dims", "auto")
     assert (asked.code, (tmp_path / "other").exists()) == (1, False)
     assert "--dims 1" in asked.err
@@ -222,15 +219,9 @@ def test_a_precision_can_be_common_or_given(run, probabilities, tmp_path, given,
 def test_known_trials_make_counts_and_positive_slopes_mean_one_ability(run, counts, tmp_path):
     bank = calibrated(run, counts, tmp_path)
     assert (bank.parameters.family, dict(bank.calibration.thresholds)) == ("binomial", {})
-    run.ok(
-        "calibrate",
-        counts,
-        "-o",
-        tmp_path / "bank",
-        "--no-folds",
-        *spec_file(tmp_path, "positive_discrimination = true"),
-    )
-    calibration = ib.load_bank(tmp_path / "bank").calibration
+    positive = spec_file(tmp_path, "positive_discrimination = true")
+    run.ok("calibrate", counts, "-o", tmp_path / "one", "--no-folds", *positive)
+    calibration = ib.load_bank(tmp_path / "one").calibration
     assert (calibration.item_model, calibration.options["positive_discrimination"]) == ("2pl", True)
 
 
@@ -276,12 +267,10 @@ def test_a_bank_without_models_is_shown_checked_and_used(run, tmp_path, items, r
     outcome = run("calibrate", "--items", items, "-o", tmp_path / "bank")
     assert ("all 80 items needs no interval" in outcome.err, "+-0.0" in outcome.err) == (True, False)
     assert "few-models" in run.ok("info", tmp_path / "bank").out
-    run("calibrate", "--items", items, "-o", tmp_path / "bank")
     outcome = run("check", tmp_path / "bank", results(tmp_path / "new.csv", ["new"], rng), "-n", 40)
     assert outcome.code in {0, 3}
     assert "Traceback" not in outcome.err
     assert np.char.count(outcome.out, "new") > 0
-    run("calibrate", "--items", items, "-o", tmp_path / "bank")
     table = results(tmp_path / "my-model.csv", ["m"], rng)
     table.write_text("".join(line.partition(",")[2] for line in table.read_text().splitlines(keepends=True)))
     outcome = run("estimate", tmp_path / "bank", table, "--format", "json")
@@ -351,5 +340,5 @@ def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(ru
     rows = {row["target"]: row for row in outcome["rows"]}
     assert (rows["arc"]["estimate"], rows["arc"]["n_items"]) == (0.5, 2)
     samples = samples_of(np.random.default_rng(1), 0.5, "arc", range(20), content="rewritten ")
-    log = write_run(tmp_path / "new", "org/new", {"arc": samples})
+    log = write_run(tmp_path / "changed", "org/new", {"arc": samples})
     run.fails(1, "got 20 of 20 with another: 'arc/0'", "estimate", logs_bank, log)

@@ -29,8 +29,7 @@ COMMANDS = (
     ("estimate bank new.parquet --method p-irt --interval model-based", READING),
     ("estimate bank new.parquet", FITTING),
     ("select bank -n 9", FITTING),
-)
-"""Commands with what they may load, each more than those before it: one process runs them in turn."""
+)  # Commands with what they may load, each more than those before it: one process runs them in turn
 WINGS = {"itembank_harnesses", "itembank_studies", "itembank_scaling"}
 OF_WINGS = ("bank list", "import --help", "run lm-eval --help", "run inspect --help", "run harbor --help")
 """Commands that are another package's, or tell of what others bring: these may load the packages, and nothing heavy."""

@@ -20,8 +20,7 @@ COMMANDS = {
     for line in code.replace("\\\n", " ").splitlines()
     if line.startswith("itembank import") and ("--jq" in line or "irsl/" in line)
     for words in [shlex.split(line)]
-}
-"""By what is imported."""
+}  # By what is imported
 
 
 def write(path, *values):
@@ -166,8 +165,7 @@ PUBLIC = {
     "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a + prompt 0": 6, "provider:b + prompt 0": 2}),
     "lists/*.json": ("21-parallel-lists.json", {"org/rm": 3}),
     "evals/*.jsonl": ("27-event-log.jsonl", {"m": 3}),
-}
-"""Of files laid out as those of bug reports: right answers of each model."""
+}  # Of files laid out as those of bug reports: right answers of each model
 
 
 @pytest.mark.parametrize("name", PUBLIC)

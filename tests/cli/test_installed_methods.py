@@ -22,45 +22,29 @@ pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
 
 SOURCE = """
 from dataclasses import dataclass, replace
-
 import numpy as np
-
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.variational.fit import fit_variational
 from itembank.estimation.estimator_specs import PointSpec
 from itembank.methods import Method
 from itembank.selection.pools import Choice
 from itembank.selection.selector_specs import SelectionSpec
-
-
 @dataclass(frozen=True, slots=True)
 class Shrunk(PointSpec):
     weight: float = 0.5
-
-
 def shrunk(known, spec):
     means = known.bank.targets.with_overall(known.summary.weighted)
     return spec.weight * means + (1.0 - spec.weight) * 0.5
-
-
 @dataclass(frozen=True, slots=True)
 class First(SelectionSpec):
     pass
-
-
 def first(pools, spec):
     return pools.each(lambda pool, n: Choice(np.flatnonzero(pool.is_candidate)[:n], np.full(n, 1.0 / n)))
-
-
 @dataclass(frozen=True, slots=True)
 class Rough(CalibrationSpec):
     max_iterations: int = 5
-
-
 def rough(data, spec, *, progress):
     return replace(fit_variational(data, Variational(tolerance=1e-2), progress=progress), message="rough")
-
-
 SHRUNK, FIRST, ROUGH = Method(Shrunk, shrunk), Method(First, "stranger:first"), Method(Rough, rough)
 """
 ENTRY_POINTS = {

@@ -21,17 +21,14 @@ from tests.cli.session.loops import FAST
 from tests.scaling.simulated_suite import simulated_suite
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-TWIN, PAST = "~twin", "new-past"
-"""Behind the id of a copy, and the id of a copy of a past model."""
-MARK = re.compile("[a-z]{4}~")
-"""Before renamed ids: letters by chance, so that names sort in another order."""
+TWIN, PAST = "~twin", "new-past"  # Behind the id of a copy, and the id of a copy of a past model
+MARK = re.compile("[a-z]{4}~")  # Before renamed ids: letters by chance, so that names sort in another order
 IGNORED = {"last_event", "at", "sha256", "verdicts", "notes", "sentence"}
 """Keys of times, of digests, and of texts that name models in the order of their file, or repeat numbers."""
 ONE_SIDED = {"note"}
 """Keys of what is said of the best past models alone: the worst ones are not what they are, turned over."""
 DIGEST = re.compile("[0-9a-f]{12}")
-ORDERED = {"next_items"}
-"""Keys of lists whose order counts."""
+ORDERED = {"next_items"}  # Keys of lists whose order counts
 SESSION = shlex.join(FAST)
 SYMMETRIC = ("mean", "weighted", "p-irt", "task-mean", "ridge", "factor")
 """Methods of estimation to which wrong is what right is; the others pool what is seen on a scale of their own."""
@@ -63,8 +60,7 @@ session status run.jsonl""",
     "gate in stages": "gate start base.parquet --margin 0.1 -o gate\ngate next gate cand.parquet",
     "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method irsl --method unbiased",
     "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
-}
-"""Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
+}  # Command lines by name; each may need what those before it wrote. @ stands before ids of models
 DRAWN_BY_NAME = ("gate in stages",)
 """Of one model nothing but names tells right answers apart: names of another order draw other items."""
 BUT_BY_NAME = tuple(verb for verb in VERBS if verb not in DRAWN_BY_NAME)
@@ -127,8 +123,7 @@ def new_name(name):
     return "".join(chr(ord("a") + letter) for letter in letters.tolist()) + "~" + name
 
 
-NAME = re.compile(r"\b(q\d{3}|past-\d\d|new-[abc]|s-\d)\b")
-"""Names that change places among those that begin alike."""
+NAME = re.compile(r"\b(q\d{3}|past-\d\d|new-[abc]|s-\d)\b")  # Names that change places among those that begin alike
 
 
 @functools.cache

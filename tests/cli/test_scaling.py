@@ -244,14 +244,16 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.fixture
-def samples_file(folder):
-    return folder / "samples.parquet"
-
-
-def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
+def test_curves_as_a_table_and_as_a_figure(run, folder, tmp_path):
     outcome = run.ok(
-        *TEST_TIME, samples_file, "--k", "1,10,1e4", "--model", "model-2", "--figure", tmp_path / "curves.png"
+        *TEST_TIME,
+        folder / "samples.parquet",
+        "--k",
+        "1,10,1e4",
+        "--model",
+        "model-2",
+        "--figure",
+        tmp_path / "curves.png",
     )
     first, *lines = [line for line in outcome.out.splitlines() if "model-2" in line]
     score, low, _, high = lines[-1].split()[3:7]
@@ -265,8 +267,19 @@ def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
     assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
-def test_json_has_every_table_and_tells_of_models_the_bank_knows(run, samples_file, folder):
-    words = (*TEST_TIME, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--model", "model-1")
+def test_json_has_every_table_and_tells_of_models_the_bank_knows(run, folder):
+    words = (
+        *TEST_TIME,
+        folder / "samples.parquet",
+        "--bank",
+        folder / "bank",
+        "--k",
+        "1,10",
+        "--budget",
+        20,
+        "--model",
+        "model-1",
+    )
     whole = run.json(*words)
     assert {"methods", "budget", "notes", "curves", "errors", "tail"} <= set(whole)
     assert (len(whole["curves"]), whole["tail"][0]["n_correct"]) == (2 * 6, 0)
@@ -274,7 +287,7 @@ def test_json_has_every_table_and_tells_of_models_the_bank_knows(run, samples_fi
     notes = run(*words, *spec_file(folder, 'interval = "model-based"')).err
     holds(notes, "Note: estimates use 20 samples", "rest on the item model")
     assert any("as wide as the item model says" in text for text in whole["notes"])
-    outcome = run(*TEST_TIME, samples_file, "--bank", folder / "bank", "--k", "1", "--model", "model-1")
+    outcome = run(*TEST_TIME, folder / "samples.parquet", "--bank", folder / "bank", "--k", "1", "--model", "model-1")
     assert "among the past models of this bank" in outcome.err
 
 
@@ -295,8 +308,8 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
     assert len(outcome.out.splitlines()) == 4
 
 
-def test_data_that_cannot_tell_fails(run, samples_file, tmp_path):
-    run.fails(1, "budget must be at most", *TEST_TIME, samples_file, "--budget", 101)
+def test_data_that_cannot_tell_fails(run, folder, tmp_path):
+    run.fails(1, "budget must be at most", *TEST_TIME, folder / "samples.parquet", "--budget", 101)
     (tmp_path / "shares.csv").write_text("model_id,item_id,response\na,q,0.5\nb,q,0.25\nc,q,0.75\n")
     run.fails(1, "n_correct and n_trials", *TEST_TIME, tmp_path / "shares.csv")
     assert "without counts" in run(*TEST_TIME, "--builtin", "classifiers").err

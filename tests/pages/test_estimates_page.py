@@ -28,11 +28,6 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 SCRIPT = "<script>window.hit=1</script>"
 
 
-@pytest.fixture(scope="module")
-def bank():
-    return make_bank()
-
-
 def new_models(bank, n_models, *, seed=9, names=None):
     values = (np.random.default_rng(seed).random((n_models, bank.n_items)) < 0.6).astype(float)
     names = names or [f"new/{k}" for k in range(n_models)]

@@ -9,13 +9,7 @@ from itembank.errors import RunError
 from itembank.harnesses import drive
 from itembank.irt.bernoulli import probability
 from itembank.pages.session_page import session_page
-from tests.bank.banks import make_bank
 from tests.pages.reading import answers, chart, column, holds, table, words
-
-
-@pytest.fixture(scope="module")
-def bank():
-    return make_bank()
 
 
 def answered(bank, n_answers, *, spec=None, model_id="new"):

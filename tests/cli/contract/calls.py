@@ -15,8 +15,7 @@ import pytest
 
 from itembank.cli.main import main
 
-OUTPUT = "out"
-"""Folder of the made-up world that calls write into; it is empty before each."""
+OUTPUT = "out"  # Folder of the made-up world that calls write into; it is empty before each
 
 ECHOES = {"level", "method", "methods", "interval", "interval_kind", "selector", "seed", "target_flops"}
 """Columns of CSV output that only repeat what was asked for: that is no effect."""

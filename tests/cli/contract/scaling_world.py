@@ -9,15 +9,13 @@ from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated
 
-N_PAST = 10
-"""Of the models of two scenarios, the first ones, which calibrate."""
+N_PAST = 10  # Of the models of two scenarios, the first ones, which calibrate
 
 COMMANDS = (
     "calibrate suite.parquet -o suite-bank --dims 1 --family beta --no-folds",
     "import samples.csv --repeats last -o samples-gaps.parquet",
     "calibrate two-past.parquet -o two-bank --method map --dims 1 --no-folds",
-)
-"""Banks of these files."""
+)  # Banks of these files
 
 
 def make_files(folder):

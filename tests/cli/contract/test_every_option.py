@@ -24,8 +24,7 @@ SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "nested")),
     *(("study homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
-}
-"""Modes whose calls take long together."""
+}  # Modes whose calls take long together
 SLOW_COMMANDS = {command for command, _ in SLOW}
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -178,8 +178,7 @@ MISUSED = {
         "--dims 0": "at least 1",
         "--figure out/dimensions.doc": "must end in",
     },
-}
-"""Exit code 2: what is asked for cannot be. Commands with what follows them, and words of the message."""
+}  # Exit code 2: what is asked for cannot be. Commands with what follows them, and words of the message
 
 FAILING = {
     _CALIBRATE: {"--within custom": "'weight'"},
@@ -194,8 +193,7 @@ FAILING = {
     "session ask": {"ids.txt": "not the journal of a session", "empty.txt": "not the journal of a session"},
     _SCALE: {"--source s7": "got 's7'", "--source s0 --clusters colour": "must be a column of the model table"},
     "study table": {"empty --figure out/new.png": "is not a study"},
-}
-"""Exit code 1: data do not allow it."""
+}  # Exit code 1: data do not allow it
 
 FILES = {
     f"{_CALIBRATE} --spec": {
@@ -241,8 +239,7 @@ FILES = {
         ("--task programs", 'response = "probability"'): "generated text",
         ("", 'response = "likelihood"'): "response must be 'metric', 'accuracy'",
     },
-}
-"""Files of rare choices, with what follows them on the command line."""
+}  # Files of rare choices, with what follows them on the command line
 BROKEN = {"n_start = ", 'criterion = "fisher"\nper_cost = true\ncost = "euros"', "--task programs"}
 """Of these, what ends with exit code 1: no TOML, or data that do not allow it."""
 

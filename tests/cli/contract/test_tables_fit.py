@@ -22,8 +22,7 @@ from tests.documented import seen
 
 WIDTHS = (80, 100, 160)
 HARNESSES = ("helm", "eee", "evalscope", "lighteval", "opencompass")
-LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
-"""What ids of models are often like."""
+LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"  # What ids of models are often like
 IDS = ("model_id", "model_a", "model_b")
 
 _LAW = "suite.parquet --bank suite-bank --law irsl --spec plain-law.toml"
@@ -122,8 +121,7 @@ JSON_ALONE = (
     "select bank --after alone.csv --selection stage1.json",
     "check bank past.csv --only drift",
     "study table prediction --show tasks --show cost",
-)
-"""Calls that are here for their JSON."""
+)  # Calls that are here for their JSON
 _NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its command print it"
 NOT_PRINTED = {
     **dict.fromkeys(("bank-build", "push", "run", "run-dry", "quickstart"), _NO_TABLE),
@@ -135,8 +133,7 @@ NOT_PRINTED = {
     "gate": "repeats",
     "prediction": "at-cost reach",
     "session-serve": "warnings",
-}
-"""Documented keys that calls here do not print: those of an output's object, all of it with a reason, or some."""
+}  # Documented keys that calls here do not print: those of an output's object, all of it with a reason, or some
 
 
 @dataclass(frozen=True)
@@ -280,8 +277,7 @@ OTHER_ROWS = {
     "gate verdict": "CSV has both kinds of flips, which JSON has by scenario, beside the verdict",
     "bank list": "the table has sizes of one bank in words",
     "study table": "the table has means over rows",
-}
-"""Commands whose rows differ between the forms, and why."""
+}  # Commands whose rows differ between the forms, and why
 
 
 @pytest.mark.parametrize("command", [one for one in CALLS if one not in OTHER_ROWS])

@@ -47,8 +47,7 @@ COMMANDS = (
     *scaling_world.COMMANDS,
     "study run study.toml -o study --jobs 1",
     "study run prediction.toml -o prediction --jobs 1",
-)
-"""Files that commands make."""
+)  # Files that commands make
 
 _FAST = 'interval = "model-based"\n'
 _PLAIN = '[[laws]]\nname = "irsl"\nshape = "line"\npooling = "none"\n'
@@ -82,8 +81,7 @@ RARE = {
     "reading": "prefix_scenario = true\n",
     "errors": 'errors = "missing"\n',
     "guessing": "known_guessing = true\n",
-}
-"""Files of rare choices, for `--session` and `--spec`."""
+}  # Files of rare choices, for `--session` and `--spec`
 
 
 def make_world(folder, run):
