@@ -2,8 +2,8 @@
 
 import csv
 import io
-import json
 import shlex
+from functools import partial
 
 import click
 import numpy as np
@@ -92,110 +92,95 @@ def checked(files, n, more=""):
     return "--spec", str(path)
 
 
-def pretrain(files, *options, responses="responses.parquet"):
-    return CliRunner().invoke(cli, ["scaling", "pretrain", str(files / responses), *options])
+@pytest.fixture
+def pretrain(run, files):
+    return partial(run, "scaling", "pretrain", files / "responses.parquet")
 
 
-def with_bank(files, *options):
-    """Forecast with items that are known already, which is quicker."""
-    return pretrain(files, "--bank", str(files / "bank"), *options)
+def known(files, *options):
+    """Options with items that are known already, which is quicker."""
+    return "scaling", "pretrain", files / "responses.parquet", "--bank", files / "bank", *options
 
 
-def test_json_has_forecasts_and_what_they_are_worth(files):
-    result = with_bank(files, "--law", "irsl", "--target-flops", "1e14", "--format", "json")
-    assert result.exit_code == 0, result.output
-    content = json.loads(result.stdout)
+def test_json_has_forecasts_and_what_they_are_worth(run, files):
+    content = run.json(*known(files, "--law", "irsl", "--target-flops", "1e14"))
     assert (content["target_flops"], len(content["forecasts"])) == (1e14, 2 * 4)
     assert all(row["low"] < row["score"] < row["high"] for row in content["forecasts"])
     assert content["comparison"][0]["n_forecasts"] == 2 * 4
     assert len(content["held-out"]) == 3 * 2 * 4  # the law, and two by hand
 
 
-def test_csv_has_the_law_that_the_table_shows_unless_all_are_asked_for(files):
-    def laws(*options):
-        both = ("--law", "sigmoid", "--law", "trend", *checked(files, 0), "--format", "csv", *options)
-        result = pretrain(files, *both)
-        assert result.exit_code == 0, result.output
-        assert ("by all laws: --show all" in result.stderr) is (not options)
-        return {row["law"] for row in csv.DictReader(io.StringIO(result.stdout))}
-
-    assert laws() == {"sigmoid"}
-    assert laws("--show", "all") == laws("--show", "forecasts") == {"sigmoid", "trend"}
+def test_csv_has_the_law_that_the_table_shows_unless_all_are_asked_for(pretrain, files):
+    both = ("--law", "sigmoid", "--law", "trend", *checked(files, 0), "--format", "csv")
+    for options, laws in (
+        ((), {"sigmoid"}),
+        (("--show", "all"), {"sigmoid", "trend"}),
+        (("--show", "forecasts"), {"sigmoid", "trend"}),
+    ):
+        done = pretrain(*both, *options)
+        assert {row["law"] for row in csv.DictReader(io.StringIO(done.out))} == laws
+        assert ("by all laws: --show all" in done.err) is (not options)
 
 
 @pytest.mark.usefixtures("without_library")
-def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
+def test_a_table_for_the_terminal_a_figure_and_a_page(run, files, tmp_path):
     figure, page = tmp_path / "scores.svg", tmp_path / "forecast.html"
-    drawn = ("--figure", str(figure), "--kind", "abilities", "--report", str(page))
-    result = with_bank(files, "--law", "irsl", *checked(files, 0), *drawn)
-    assert result.exit_code == 0, result.output
-    assert "recipe-3" in result.stdout
-    found = with_bank(files, "--law", "irsl", *checked(files, 0), "--format", "json").stdout
-    best = max(json.loads(found)["forecasts"], key=lambda row: row["score"])
-    first = result.stdout.splitlines()[0]
+    unchecked = known(files, "--law", "irsl", *checked(files, 0))
+    done = run.ok(*unchecked, "--figure", figure, "--kind", "abilities", "--report", page)
+    best = max(run.json(*unchecked)["forecasts"], key=lambda row: row["score"])
+    first = done.out.splitlines()[0]
     assert f"{best['recipe']} should score {100.0 * best['score']:.1f} points (" in first
     assert first.endswith(" recipes")  # no sizes were held out, so that nothing is known of errors
-    assert figure.read_text(encoding="utf-8").startswith("<svg")
-    holds(result.stderr, "Figure:", f"Report: {page}")
+    assert ("recipe-3" in done.out, figure.read_text(encoding="utf-8")[:4]) == (True, "<svg")
+    holds(done.err, "Figure:", f"Report: {page}")
     assert "by the item response law" in page.read_text(encoding="utf-8")
 
 
-def test_items_calibrated_on_recipes_of_the_past_with_few_items(files):
+def test_items_calibrated_on_recipes_of_the_past_with_few_items(pretrain, files):
     options = checked(files, 0, 'n_items = 8\ncalibration_recipes = ["recipe-0", "recipe-1"]')
-    result = pretrain(files, "--law", "irsl", "--format", "csv", *options)
-    assert result.exit_code == 0, result.output
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    rows = csv.DictReader(io.StringIO(pretrain("--law", "irsl", "--format", "csv", *options).out))
     assert {row["recipe"] for row in rows} == {"recipe-2", "recipe-3"}
 
 
-def test_what_cannot_be_forecast_is_an_error_on_one_line(files):
-    result = pretrain(files, responses="unknown.parquet")
-    assert result.exit_code == 1
-    assert "training compute" in str(result.exception)
-    assert result.stdout == ""
-    assert "must end in one of" in str(pretrain(files, "--figure", "scores.doc").exception)
-    result = with_bank(files, "--law", "sigmoid")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--bank goes with --law irsl. Leave it out" in result.stderr
-    result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "nothing.parquet")])
-    assert result.exit_code == 2
-    assert "itembank import --models FILE" in result.stderr
+def test_what_cannot_be_forecast_is_an_error(run, files):
+    command = ("scaling", "pretrain")
+    run.fails(1, "training compute", *command, files / "unknown.parquet")
+    run.fails(2, "must end in one of", *command, files / "responses.parquet", "--figure", "scores.doc")
+    run.fails(2, "--bank goes with --law irsl. Leave it out", *known(files, "--law", "sigmoid"))
+    run.fails(2, "itembank import --models FILE", *command, files / "nothing.parquet")
 
 
-def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
-    short = with_bank(files, "--law", "sigmoid", "--law", "irsl", *checked(files, 1))
-    long = with_bank(files, "--law", "irsl", "--law", "sigmoid", *checked(files, 0), "--show", "all")
-    assert short.exit_code == long.exit_code == 0, short.output + long.output
-    forecasts = [outcome.stdout.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
+def test_the_default_table_has_the_law_named_first_and_all_has_every_law(run, files):
+    short = run.ok(*known(files, "--law", "sigmoid", "--law", "irsl", *checked(files, 1)))
+    long = run.ok(*known(files, "--law", "irsl", "--law", "sigmoid", *checked(files, 0), "--show", "all"))
+    forecasts = [outcome.out.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
     assert [text.count(" irsl ") for text in forecasts] == [0, 2 * 4]
     assert [text.count(" sigmoid ") for text in forecasts] == [2 * 4, 2 * 4]
-    assert " irsl " in short.stdout  # in the comparison
-    holds(short.stderr, "Forecasts of irsl: --show all.", "Note: irsl was ")
+    assert " irsl " in short.out  # in the comparison
+    holds(short.err, "Forecasts of irsl: --show all.", "Note: irsl was ")
 
 
 @pytest.mark.slow
-def test_auto_shows_the_law_that_was_closest(files):
+def test_auto_shows_the_law_that_was_closest(pretrain, files):
     """These models were made by the item response law."""
-    result = pretrain(files, *checked(files, 1))
-    assert [result.stdout.split("largest sizes")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
-    holds(result.stderr, " on the held-out sizes (", "Forecasts of two-step, sigmoid and trend: --show all.")
-    assert "--law auto fits four laws: give it alone" in pretrain(files, "--law", "auto", "--law", "irsl").stderr
+    done = pretrain(*checked(files, 1))
+    assert [done.out.split("largest sizes")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
+    holds(done.err, " on the held-out sizes (", "Forecasts of two-step, sigmoid and trend: --show all.")
+    assert "--law auto fits four laws: give it alone" in pretrain("--law", "auto", "--law", "irsl").err
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--kind", "decisions", "UNCHECKED", "--figure", "x.png"), "--kind decisions draws sizes"),
-        (("--kind", "abilities", "--law", "sigmoid", "--figure", "x.png"), "add --law irsl"),
-        (("--show", "comparison", "UNCHECKED"), "--show comparison needs sizes"),
+        ("--kind decisions UNCHECKED --figure x.png", "--kind decisions draws sizes"),
+        ("--kind abilities --law sigmoid --figure x.png", "add --law irsl"),
+        ("--show comparison UNCHECKED", "--show comparison needs sizes"),
     ],
 )
-def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, options, text):
+def test_what_was_not_asked_for_cannot_be_shown(run, files, tmp_path, monkeypatch, options, text):
     monkeypatch.chdir(tmp_path)
-    unchecked = checked(files, 0)
-    result = pretrain(files, *(word for one in options for word in (unchecked if one == "UNCHECKED" else (one,))))
-    assert result.exit_code == 2
-    assert text in result.stderr
+    words = options.replace("UNCHECKED", " ".join(checked(files, 0))).split()
+    run.fails(2, text, "scaling", "pretrain", files / "responses.parquet", *words)
     assert not list(tmp_path.iterdir())
 
 
@@ -208,27 +193,24 @@ def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, op
         ("[[laws]]\nname = 'irsl'\nshape = 'curve'", "shape must be"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(files, tmp_path, content, text):
-    (tmp_path / "spec.toml").write_text(content)
-    result = pretrain(files, "--spec", str(tmp_path / "spec.toml"))
-    assert result.stdout == ""
-    assert text in f"{result.stderr}{result.exception}"
+def test_a_file_that_does_not_fit_is_refused(run, files, tmp_path, content, text):
+    run.fails(2, text, "scaling", "pretrain", files / "responses.parquet", *spec_file(tmp_path, content))
 
 
 def test_the_laws_of_a_file_are_fitted_and_an_option_chooses_among_them(tmp_path):
-    (tmp_path / "spec.toml").write_text("laws = ['trend', {name = 'irsl', gap = 'none'}]\nn_checked = 1")
-    names = []
+    _, path = spec_file(tmp_path, "laws = ['trend', {name = 'irsl', gap = 'none'}]\nn_checked = 1")
+    found = []
 
     @click.command()
     @click.option("--law", "laws", multiple=True)
     def command(laws):
-        settings, is_auto = _settings({"laws": laws}, tmp_path / "spec.toml")
-        names.append((settings.names, settings.item_law.gap, settings.n_checked, is_auto))
+        settings, is_auto = _settings({"laws": laws}, path)
+        found.append((settings.names, settings.item_law.gap, settings.n_checked, is_auto))
 
     for words in ((), ("--law", "irsl"), ("--law", "auto")):
         assert CliRunner().invoke(command, words).exit_code == 0
-    assert (names[0], names[1]) == ((("trend", "irsl"), "none", 1, False), (("irsl",), "none", 1, False))
-    assert names[2] == (DEFAULT_LAWS, "none", 1, True)
+    named = [(names, "none", 1, False) for names in (("trend", "irsl"), ("irsl",))]
+    assert found == [*named, (DEFAULT_LAWS, "none", 1, True)]
 
 
 TEST_TIME = ("scaling", "test-time")
