@@ -15,6 +15,11 @@ PHONE, DESKTOP = 390, 1200
 SERIOUS = {"serious", "critical"}
 
 
+def unfold(page):
+    for fold in page.locator("details").all():
+        fold.evaluate("one => { one.open = true }")
+
+
 @pytest.fixture(params=PAGES)
 def name(request):
     return request.param
@@ -35,8 +40,7 @@ def test_opens_without_an_error_or_a_request(open_page, name, width, dark):
 
 def test_draws_every_chart(open_page, name):
     page = open_page(name).page
-    for fold in page.locator("details").all():
-        fold.evaluate("one => { one.open = true }")
+    unfold(page)
     page.wait_for_timeout(300)
     charts = page.locator(".picture")
     assert page.locator(".picture.drawn svg, .picture.drawn canvas").count() == charts.count()
@@ -238,8 +242,7 @@ def test_reads_without_scripts(chromium, written):
 
 def test_rows_are_cards_on_a_phone_and_no_column_is_lost(open_page, name):
     page = open_page(name, width=PHONE).page
-    for fold in page.locator("details").all():
-        fold.evaluate("one => { one.open = true }")
+    unfold(page)
     too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
     assert page.locator(".scroll").evaluate_all(too_wide) == []
     for table in page.locator(".scroll table").all():

@@ -1,5 +1,6 @@
 """The commands of the page on data, as they are printed there, on files of our own in the layout of each tool."""
 
+import itertools
 import json
 import re
 import shlex
@@ -38,18 +39,14 @@ def folder(tmp_path, monkeypatch):
     asked = [{"question_id": 70 + k, "question": f"Q{k}", **about, "pred": "AB"[k]} for k in (0, 1)]
     write(tmp_path / "outputs" / "llm.json", asked)
     failed = {("b", 1): 2, ("b", 0): 1}
-    rows = [
-        {
-            "testIdx": k,
-            "promptIdx": "ab".index(one),
-            "provider": {"id": one, "label": ""},
+    rows = []
+    for k, one in itertools.product((0, 1), "ab"):
+        ended = {
             "success": (one, k) not in failed,
-            "score": 0.5 * (one == "a"),
             "failureReason": failed.get((one, k), 0),
+            "score": 0.5 * (one == "a"),
         }
-        for k in (0, 1)
-        for one in ("a", "b")
-    ]
+        rows.append({"testIdx": k, "promptIdx": "ab".index(one), "provider": {"id": one, "label": ""}, **ended})
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
     metrics = [{"name": "Bias", "score": 1.0}, {"name": "Correctness", "score": 0.25, "evaluationModel": "judge-a"}]
     cases: list[dict] = [{"name": f"case {k}", "metricsData": metrics[:: 1 - 2 * k]} for k in (0, 1)]
@@ -68,15 +65,12 @@ def folder(tmp_path, monkeypatch):
     simple = {"metadata": {"example_level_metadata": [{"prompt_id": one, "score": score} for one, score in scores]}}
     write(tmp_path / "simple" / "healthbench_gpt_4.1-mini_20250513_101530_allresults.json", simple)
     ref, op = "weave:///e/p/object", "weave:///e/p/op"
-    calls = [
-        {
-            "op_name": f"{op}/Evaluation.predict_and_score:abc",
-            "inputs": {"model": f"{ref}/llm:v1", "example": f"{ref}/Dataset:d/attr/rows/id/q{k}"},
-            "output": {"output": "x", "scores": {"exact_match": k == 1} if k < 2 else {}, "model_latency": 0.5},
-            "exception": None,
-        }
-        for k in range(3)
-    ]
+    calls = []
+    for k in range(3):
+        asked = {"model": f"{ref}/llm:v1", "example": f"{ref}/Dataset:d/attr/rows/id/q{k}"}
+        given = {"output": "x", "scores": {"exact_match": k == 1} if k < 2 else {}, "model_latency": 0.5}
+        named = {"op_name": f"{op}/Evaluation.predict_and_score:abc", "exception": None}
+        calls.append({**named, "inputs": asked, "output": given})
     broken = {**calls[0], "output": None, "exception": "TimeoutError"}
     broken["inputs"] = {**calls[0]["inputs"], "example": f"{ref}/Dataset:d/attr/rows/id/q3"}
     write(tmp_path / "weave.jsonl", {"op_name": f"{op}/Evaluation.evaluate:abc", "output": {}}, *calls, broken)
@@ -251,9 +245,8 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
     row = "{model_id: $stem, item_id: .q, response: .right, error, epoch: .attempt}"
     (folder / "our.jq").write_text(f"# a row an attempt\n{row} # end\n")
     for number, one in enumerate(right):
-        attempts = [
-            {"q": f"q{k}", "right": bool(is_right), "attempt": n} for k, is_right in enumerate(one) for n in (1, 2)
-        ]
+        pairs = itertools.product(enumerate(one), (1, 2))
+        attempts = [{"q": f"q{k}", "right": bool(is_right), "attempt": n} for (k, is_right), n in pairs]
         write(folder / "past" / f"m{number}.jsonl", *attempts)
     new = [{"q": f"q{k}", "right": k % 2 == 0, "attempt": n} for k in range(40) for n in (1, 2)]
     new[0] = {**new[0], "right": False, "error": "timeout"}
@@ -263,21 +256,19 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
     run.ok("import", "new", "--jq", "our.jq", "--repeats", "count", "-o", "new.parquet")
     estimates = [run.json("estimate", "bank", *words) for words in (["new.parquet"], ["new", "--jq", "our.jq"])]
     assert estimates[0] == estimates[1]
-    assert estimates[1]["rows"][0]["estimate"] == pytest.approx(
-        0.5
-    )  # every second one is right, and the lost attempt does not count
+    # every second one is right, and the lost attempt does not count
+    assert estimates[1]["rows"][0]["estimate"] == pytest.approx(0.5)
     jq = ("--jq", "our.jq")
-    outcomes = [
-        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--repeats", *jq),
-        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--bank", "bank", *jq),
-        run("gate", "start", "past/m1.jsonl", "--bank", "bank", "--margin", "0.3", "-o", "gate", *jq),
-        run("gate", "next", "gate", "new", *jq),
-        run("check", "bank", "new", *jq),
-        run("compare", "bank", "past/m1.jsonl", "new", *jq),
-    ]
-    assert [one.code in {0, 1, 3} and "Error" not in one.err for one in outcomes] == [True] * 6, [
-        o.err for o in outcomes
-    ]
+    for words in (
+        "gate past/m1.jsonl past/m2.jsonl --repeats",
+        "gate past/m1.jsonl past/m2.jsonl --bank bank",
+        "gate start past/m1.jsonl --bank bank --margin 0.3 -o gate",
+        "gate next gate new",
+        "check bank new",
+        "compare bank past/m1.jsonl new",
+    ):
+        done = run(*words.split(), *jq)
+        assert (done.code in {0, 1, 3}, "Error" in done.err) == (True, False), done.err
     for words in (("replay", "bank", "new"), ("bank", "add-models", "bank", "new", "-o", "bank-2")):
         assert "how files are read is chosen first, by itembank import FILES --jq" in run(*words, *jq).err
     run.fails(5, "import past/m1.jsonl --jq our.jq [OPTIONS]", "gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
@@ -297,6 +288,7 @@ EVENTS = (
 
 
 ROWS = [{"index": "a", "x": 1, "y": 0}, {"index": "b", "x": 1, "y": 1}]
+LONG_ROWS = [{"model": one["index"], "item": k, "score": one[k]} for one in ROWS for k in "xy"]
 
 
 @pytest.mark.parametrize(
@@ -304,10 +296,7 @@ ROWS = [{"index": "a", "x": 1, "y": 0}, {"index": "b", "x": 1, "y": 1}]
     [
         {"x": {"a": 1, "b": 1}, "y": {"a": 0, "b": 1}},
         {"schema": {"fields": []}, "data": ROWS},
-        {
-            "schema": {"fields": []},
-            "data": [{"model": one["index"], "item": k, "score": one[k]} for one in ROWS for k in "xy"],
-        },
+        {"schema": {"fields": []}, "data": LONG_ROWS},
     ],
 )
 def test_tables_of_pandas_are_told_a_program_that_reads_them(folder, run, content):

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import itembank as ib
+from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import quickstart
 from itembank.cli.quickstart import split_runs
@@ -30,9 +31,7 @@ FEW = partial(load_few, every_item=14)
 def small(monkeypatch):
     """Take few items and folds, and a fit of a second."""
     spec = Variational("2pl", n_dims=1, tolerance=1e-3)
-    monkeypatch.setattr(
-        ib, "calibrate", lambda past, asked=None, **choices: ib.calibrate(past, asked or spec, **choices)
-    )
+    monkeypatch.setattr(ib, "calibrate", lambda past, asked=None, **choices: calibrate(past, asked or spec, **choices))
     monkeypatch.setattr(ib, "load_builtin", FEW)
     monkeypatch.setattr("itembank.cli.quickstart.N_ITEMS", 40)
     monkeypatch.setattr("itembank.cli.quickstart.N_DRAWS", 2)
@@ -150,7 +149,7 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
     errors = []
     for seed in range(1, 6):
         past, new = split_runs(load_builtin("bytelms"), seed)
-        bank = ib.calibrate(past, rng=seed)
+        bank = calibrate(past, rng=seed)
         true = bank.targets.with_overall(bank.targets.scenario_means(new.responses))[:, -1]
         chosen = {one.selection: ib.select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
         found = [ib.estimate(bank, new, selection=chosen[one], method=how) for _, one, how, _ in quickstart.STRATEGIES]
