@@ -74,16 +74,8 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
     of_old = run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).json["rows"]
     of_new = run("estimate", "new", "one.csv", *fast).json["rows"]
     assert (of_old, {row["target_id"] for row in of_new}, of_new[-1]["n_total"]) == (before, {"quiz@2"}, 28)
-    run.fails(
-        1,
-        "'quiz@1', 'quiz@2', 'mean_win_rate', got 'quiz@9'",
-        "estimate",
-        "new",
-        "one.csv",
-        "--target",
-        "quiz@9",
-        *fast,
-    )
+    words = ("estimate", "new", "one.csv", "--target", "quiz@9", *fast)
+    run.fails(1, "'quiz@1', 'quiz@2', 'mean_win_rate', got 'quiz@9'", *words)
 
 
 def test_a_bank_that_never_changed_has_no_history(run, bank_folder):
@@ -145,17 +137,8 @@ def test_answers_of_a_session_join_from_its_journal(place, run):
     run.ok("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2")
     assert load_bank("bank-2").responses.models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
     assert run("bank", "add-models", "bank", "s.jsonl", "--how", "random", "-o", "bank-3").code == 2
-    run.fails(
-        2,
-        "journals of sessions or other results",
-        "bank",
-        "add-models",
-        "bank",
-        "s.jsonl",
-        "models.parquet",
-        "-o",
-        "bank-3",
-    )
+    words = ("bank", "add-models", "bank", "s.jsonl", "models.parquet", "-o", "bank-3")
+    run.fails(2, "journals of sessions or other results", *words)
 
 
 def test_a_session_begun_before_items_were_retired_joins_and_is_examined(place, run):
@@ -196,18 +179,8 @@ def test_a_selection_says_how_items_were_chosen_and_what_cannot_be_added_is_said
         ways = load_bank("grown").responses.models["answered_how"].to_list()
         assert ways[-1] in {way, "complete"}
         assert way in ways
-    refused = run(
-        "bank",
-        "add-models",
-        "bank",
-        "models.parquet",
-        "--selection",
-        "selection.json",
-        "--how",
-        "random",
-        "-o",
-        "other",
-    )
+    words = ("bank", "add-models", "bank", "models.parquet", "--selection", "selection.json", "--how", "random")
+    refused = run(*words, "-o", "other")
     assert refused.code == 2
     run.fails(1, "bank add-items", "bank", "add-models", "bank", "late.parquet", "-o", "bank-2")
     run.fails(1, "bank add-models", "bank", "add-items", "bank", "models.parquet", "-o", "bank-2")

@@ -99,10 +99,8 @@ def test_files_that_share_no_item_are_told(run, tmp_path):
     responses = make_bank(n_models=9, n_items=20).responses
     ib.write_responses(responses.take(models=np.arange(8)), tmp_path / "past.parquet")
     other = responses.responses[8:]
-    ib.write_responses(
-        ib.ResponseMatrix.create(other, model_ids=["other"], item_ids=[f"x{k}" for k in range(20)]),
-        tmp_path / "b.parquet",
-    )
+    apart = ib.ResponseMatrix.create(other, model_ids=["other"], item_ids=[f"x{k}" for k in range(20)])
+    ib.write_responses(apart, tmp_path / "b.parquet")
     outcome = run("calibrate", tmp_path / "past.parquet", tmp_path / "b.parquet", "-o", tmp_path / "new", "--no-folds")
     holds(outcome.err, "share no items", "'other': a bank cannot bring them onto one scale. Do files spell the ids")
 
@@ -281,13 +279,8 @@ def test_a_bank_without_models_is_shown_checked_and_used(run, tmp_path, items, r
 def test_from_the_file_of_tiny_benchmarks_to_the_estimate_of_a_log(run, tmp_path, rng):
     write_tiny_benchmarks(tmp_path / "tinyBenchmarks.pkl")
     words = ("calibrate", "--items", tmp_path / "tinyBenchmarks.pkl", "--parameters")
-    run.fails(
-        2,
-        "must be named (--benchmark NAME). There are 'lb' (scenarios 'truthfulqa', 'arc'); 'mmlu'",
-        *words,
-        "-o",
-        tmp_path / "bank",
-    )
+    command = (*words, "-o", tmp_path / "bank")
+    run.fails(2, "must be named (--benchmark NAME). There are 'lb' (scenarios 'truthfulqa', 'arc'); 'mmlu'", *command)
     outcome = run.ok(*words, "--benchmark", "mmlu", "-o", tmp_path / "bank")
     assert f"itembank estimate {tmp_path / 'bank'} RESULTS" in outcome.err
     assert ib.Selection.load(tmp_path / "bank" / "selection.json").item_ids[9] == "tinyMMLU/9"

@@ -68,11 +68,9 @@ def test_accuracy_of_a_selection_and_without_items_that_the_bank_does_not_hold(r
     known = run("check", bank_folder, full_run, *SMALL, "--format", "csv")
     matrix = ib.read_responses([full_run])
     more = matrix.items.with_columns(item_id=pl.col("item_id").replace("math/0", "math/new"))
-    both = ib.ResponseMatrix.create(
-        np.column_stack([matrix.responses, matrix.responses[:, :1]]),
-        models=matrix.models,
-        items=pl.concat([matrix.items, more.filter(pl.col("item_id") == "math/new")]),
-    )
+    answers = np.column_stack([matrix.responses, matrix.responses[:, :1]])
+    items = pl.concat([matrix.items, more.filter(pl.col("item_id") == "math/new")])
+    both = ib.ResponseMatrix.create(answers, models=matrix.models, items=items)
     ib.write_responses(both, tmp_path / "more.parquet")
     assert run("check", bank_folder, tmp_path / "more.parquet", *SMALL).code == 1
     outcome = run("check", bank_folder, tmp_path / "more.parquet", *SMALL, "--ignore-unknown", "--format", "csv")

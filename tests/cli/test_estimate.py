@@ -78,10 +78,8 @@ def test_several_models_have_a_line_each_unless_more_is_asked_for(run, bank_fold
 def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_folder, new_models, tmp_path, interval):
     how = "random" if interval == "design" else "v-optimal"
     select_items(run, bank_folder, tmp_path / "s.json", "--method", how)
-    outcome = run.ok(
-        "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json",
-        "--interval", interval, "--format", "json",
-    )  # fmt: skip
+    words = ("--selection", tmp_path / "s.json", "--interval", interval, "--format", "json")
+    outcome = run.ok("estimate", bank_folder, new_models[1], *words)
     assert f"{RESTS_ON[interval]}." in outcome.err
     assert not any(text in outcome.err for kind, text in RESTS_ON.items() if kind != interval)
     rows = outcome.json["rows"]
@@ -92,17 +90,8 @@ def test_design_based_intervals_refuse_items_that_chance_did_not_choose_or_that_
     run, bank_folder, new_models, tmp_path
 ):
     select_items(run, bank_folder, tmp_path / "s.json")
-    run.fails(
-        1,
-        "anchor-irt",
-        "estimate",
-        bank_folder,
-        new_models[1],
-        "--selection",
-        tmp_path / "s.json",
-        "--interval",
-        "design",
-    )
+    words = ("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
+    run.fails(1, "anchor-irt", *words)
     assert run("estimate", bank_folder, new_models[1], "--interval", "design", "--method", "mean").code == 2
     # Of a third of a draw they held for 0.63 of scores instead of 0.95.
     run.ok("select", bank_folder, "-n", 15, "-o", tmp_path / "s.json", "--method", "random")
@@ -110,17 +99,8 @@ def test_design_based_intervals_refuse_items_that_chance_did_not_choose_or_that_
     content["items"] = content["items"][::2]
     del content["sha256"]  # as whoever cuts it by hand is told to
     (tmp_path / "s.json").write_text(json.dumps(content), encoding="utf-8")
-    run.fails(
-        1,
-        "hold for the 15 items that were drawn, and this selection has 8",
-        "estimate",
-        bank_folder,
-        new_models[1],
-        "--selection",
-        tmp_path / "s.json",
-        "--interval",
-        "design",
-    )
+    words = ("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
+    run.fails(1, "hold for the 15 items that were drawn, and this selection has 8", *words)
 
 
 def test_few_calibration_models_are_said(run, tmp_path):
@@ -149,13 +129,8 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_no_other_error_says_s
     lines = ["llm,item_id,response", *(f"new,math/{3 * i},{100 * (i % 2)}" for i in range(6)), "new,math/0,100"]
     table, responses = tmp_path / "new.csv", tmp_path / "new.parquet"
     table.write_text("\n".join(lines), encoding="utf-8")
-    run.fails(
-        1,
-        f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here.",
-        "estimate",
-        bank_folder,
-        table,
-    )
+    words = ("estimate", bank_folder, table)
+    run.fails(1, f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here.", *words)
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
     run.ok("import", table, *options, "-o", responses)
     rows = run.json("estimate", bank_folder, responses)["rows"]
@@ -278,15 +253,8 @@ def test_tables_pages_and_selections_name_the_score(run, folder, bank_with_board
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank, folder):
     assert run.json("info", bank_with_board)["external_scores"] == ["board"]
     assert "external_scores" not in run.json("info", fitted_bank)
-    run.fails(
-        1,
-        ("mean_win_rate", "Did you mean 'board'?"),
-        "estimate",
-        bank_with_board,
-        folder / "new.parquet",
-        "--target",
-        "bord",
-    )
+    words = ("estimate", bank_with_board, folder / "new.parquet", "--target", "bord")
+    run.fails(1, ("mean_win_rate", "Did you mean 'board'?"), *words)
 
 
 def disjoint(name, seed):

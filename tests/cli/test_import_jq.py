@@ -41,11 +41,8 @@ def folder(tmp_path, monkeypatch):
     failed = {("b", 1): 2, ("b", 0): 1}
     rows = []
     for k, one in itertools.product((0, 1), "ab"):
-        ended = {
-            "success": (one, k) not in failed,
-            "failureReason": failed.get((one, k), 0),
-            "score": 0.5 * (one == "a"),
-        }
+        ended = {"failureReason": failed.get((one, k), 0), "success": (one, k) not in failed}
+        ended["score"] = 0.5 * (one == "a")
         rows.append({"testIdx": k, "promptIdx": "ab".index(one), "provider": {"id": one, "label": ""}, **ended})
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
     metrics = [{"name": "Bias", "score": 1.0}, {"name": "Correctness", "score": 0.25, "evaluationModel": "judge-a"}]
@@ -227,16 +224,8 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         words = ("--jq", "langsmith.jq", "--spec", "spec.toml")
         assert run("import", "langsmith", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
-    run.fails(
-        1,
-        "none: must hold files of JSON for the program of jq, got none",
-        "import",
-        "none",
-        "--jq",
-        "langsmith.jq",
-        "-o",
-        "o.parquet",
-    )
+    command = ("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
+    run.fails(1, "none: must hold files of JSON for the program of jq, got none", *command)
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):

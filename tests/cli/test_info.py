@@ -32,10 +32,8 @@ def test_json_and_the_table_have_the_bank_and_its_scenarios(run, bank_folder):
     outcome = run("info", bank_folder)
     assert load_bank(bank_folder).bank_id in outcome.out
     assert "overall" in outcome.out
-    assert re.match(
-        r"A bank of 12 past models and 30 items; scores from 20 items are good to ±\d+\.\d points for models like",
-        outcome.out,
-    )
+    said = r"A bank of 12 past models and 30 items; scores from 20 items are good to ±\d+\.\d points for models like"
+    assert re.match(said, outcome.out)
     assert "variational" not in outcome.out
     assert "variational" in run("info", "-v", bank_folder).out
 
@@ -164,13 +162,8 @@ def test_plain_progress_speaks_for_each_piece_and_each_quarter(capsys):
     for step in range(100):
         report(f"sweep {step}", step / 100)
     report("standard errors", 1.0)
-    assert capsys.readouterr().err.splitlines() == [
-        "fit: sweep 0",
-        "fit: sweep 25",
-        "fit: sweep 50",
-        "fit: sweep 75",
-        "fit: standard errors",
-    ]
+    pieces = ("sweep 0", "sweep 25", "sweep 50", "sweep 75", "standard errors")
+    assert capsys.readouterr().err.splitlines() == [f"fit: {piece}" for piece in pieces]
     for share in (0.1, 0.6, 1.0):
         report("trying items", share)
     assert capsys.readouterr().err == "fit: trying items\n"

@@ -28,12 +28,10 @@ def data(tmp_path):
     save_bank(bank, tmp_path / "bank")
     rng = np.random.default_rng(1)
     chances = probability(bank.parameters, rng.normal(size=(N_MODELS, 2)))
-    recorded = ib.ResponseMatrix.create(
-        (rng.random(chances.shape) < chances).astype(float),
-        model_ids=[f"new-{row}" for row in range(N_MODELS)],
-        items=bank.responses.items,
-        costs={"output_tokens": rng.integers(1, 99, chances.shape).astype(float)},
-    )
+    right = (rng.random(chances.shape) < chances).astype(float)
+    costs = {"output_tokens": rng.integers(1, 99, chances.shape).astype(float)}
+    names = [f"new-{row}" for row in range(N_MODELS)]
+    recorded = ib.ResponseMatrix.create(right, model_ids=names, items=bank.responses.items, costs=costs)
     ib.write_responses(recorded, tmp_path / "new.parquet")
     return tmp_path
 

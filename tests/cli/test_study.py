@@ -19,11 +19,8 @@ from tests.studies.simulated import make_responses
 def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     data = make_responses(n_models=24, n_items=30, n_scenarios=1)
-    rows = {
-        "model_id": [name for name in data.model_ids for _ in data.item_ids],
-        "item_id": data.item_ids * data.n_models,
-        "response": data.responses.ravel(),
-    }
+    names = np.repeat(data.model_ids, data.n_items)
+    rows = {"model_id": names, "item_id": data.item_ids * data.n_models, "response": data.responses.ravel()}
     pl.DataFrame(rows).write_csv(folder / "responses.csv")
     data.models.write_csv(folder / "models.csv")
     write_toml(folder / "study.toml", STUDY | {"data": {"responses": "responses.csv", "models": "models.csv"}})
@@ -76,10 +73,8 @@ def test_rows_are_those_of_the_summary_and_errors_stand_over_those_of_one_method
     outcome = run.ok("study", "table", study, "--against", "anchor-irt/gp-irt")
     holds(outcome.out, "1.000 ± 0.000", "geometric mean")
     rows = run.json("study", "table", study, "--against", "random/weighted")["rows"]
-    mae = {
-        (row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"]
-        for row in StudyResult.load(study).summary.filter(target="overall").to_dicts()
-    }
+    known = StudyResult.load(study).summary.filter(target="overall").to_dicts()
+    mae = {(row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"] for row in known}
     for row in rows:
         key = (row["split"], row["selector"], row["estimator"], row["budget"])
         assert row["ratio"] == pytest.approx(mae[key] / mae[row["split"], "random", "weighted", row["budget"]])

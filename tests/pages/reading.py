@@ -98,14 +98,8 @@ def columns_of(chart, name=""):
 
 def check_chart(one, *payloads):
     """A chart names columns of its data; everything can be written; no expression holds a stranger's name."""
-    own = {
-        name
-        for part in parts(one.spec)
-        if part[0] == "values"
-        for row in part[1]
-        if isinstance(row, dict)
-        for name in row
-    }
+    rows = [row for name, value in parts(one.spec) if name == "values" for row in value if isinstance(row, dict)]
+    own = {name for row in rows for name in row}
     known = own.union(*(data.columns for data in one.data))
     named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
     assert named <= known, (one.title, named - known)

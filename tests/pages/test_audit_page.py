@@ -22,11 +22,8 @@ def audit():
     matrix = make_faulty()
     models = matrix.models.with_columns(family=pl.Series(["<i>x</i>", "y"] * 50))
     items = matrix.items.with_columns(question=pl.lit("<b>What?</b> ") + pl.col("item_id"))
-    return audit_items(
-        ResponseMatrix.create(matrix.responses, models=models, items=items),
-        known=[f"item-{j}" for j in range(1, 13)],
-        by="family",
-    )
+    known = [f"item-{j}" for j in range(1, 13)]
+    return audit_items(ResponseMatrix.create(matrix.responses, models=models, items=items), known=known, by="family")
 
 
 @pytest.fixture(scope="module")

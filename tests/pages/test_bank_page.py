@@ -198,11 +198,7 @@ def test_scale_of_ability_does_not_matter():
     bank = make_bank(n_dims=2)
     calibration, grid = bank.calibration, np.linspace(-2.0, 2.0, 9)
     parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings / 2.0)
-    wider = dataclasses.replace(
-        calibration,
-        parameters=parameters,
-        abilities=2.0 * calibration.abilities,
-        prior=AbilityPrior(np.zeros(2), 4.0 * np.eye(2)),
-    )
+    abilities, prior = 2.0 * calibration.abilities, AbilityPrior(np.zeros(2), 4.0 * np.eye(2))
+    wider = dataclasses.replace(calibration, parameters=parameters, abilities=abilities, prior=prior)
     after = AbilityAxis.of(dataclasses.replace(bank, calibration=wider)).information(wider, grid)
     np.testing.assert_allclose(after, AbilityAxis.of(bank).information(calibration, grid))

@@ -102,9 +102,8 @@ def test_items_that_decide_add_up_to_the_raw_difference(bank):
     assert sum(items.columns["contribution"]) == pytest.approx(100.0 * found.pairs.raw_difference[0, 0])
     sizes = np.abs(items.columns["contribution"])
     assert list(sizes) == pytest.approx(sorted(sizes, reverse=True))
-    for first, second, value in zip(
-        *(items.columns[name] for name in ("first", "second", "contribution")), strict=True
-    ):
+    columns = [items.columns[name] for name in ("first", "second", "contribution")]
+    for first, second, value in zip(*columns, strict=True):
         assert (first > second) == (value > 0.0)
 
 

@@ -115,9 +115,8 @@ def test_each_answer_leads_to_the_text_of_its_question_and_to_who_else_was_right
     told = dataclasses.replace(bank, responses=bank.responses.with_tables(items=items))
     page = by_model(told, new_models(told, 1))
     answered = table(page, "30 answers")
-    for item, given, entry in zip(
-        answered.data.columns["item"], answered.data.columns["given"], answered.entries, strict=True
-    ):
+    items, all_given = (answered.data.columns[name] for name in ("item", "given"))
+    for item, given, entry in zip(items, all_given, answered.entries, strict=True):
         pairs = dict(entry.pairs)
         assert (entry.title, pairs["Text"]) == (item, texts[told.item_ids.index(item)])
         assert pairs["This model"] == ("right" if given else "wrong")

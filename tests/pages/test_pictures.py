@@ -168,10 +168,8 @@ def test_channels_and_looks_of_a_mark():
     assert "to" not in encoding["y"]
     told = tips(model="Model", score=("Score", ".1%"))
     made = marks("point", tip=told, color=when("datum.a > 0", "@main", "@other"), stroke="@ink")
-    assert made["encoding"] == {
-        "color": {"condition": {"test": "datum.a > 0", "value": "@main"}, "value": "@other"},
-        "tooltip": told,
-    }
+    by_test = {"condition": {"test": "datum.a > 0", "value": "@main"}, "value": "@other"}
+    assert made["encoding"] == {"color": by_test, "tooltip": told}
     assert made["mark"] == {"type": "point", "stroke": "@ink"}
 
 

@@ -145,9 +145,8 @@ def test_a_page_without_charts_brings_no_library_and_is_no_picture(tmp_path):
     chosen = ib.Selection(("item",), ("part",), np.ones(1), "random", "bank-id")
     with pytest.raises(ParameterError, match=r"has no chart to save as 'chosen\.png'"):
         ib.show(chosen).save(tmp_path / "chosen.png")
-    with pytest.raises(
-        ParameterError, match=r"Selection has no figure to plot\. show\(\.\.\.\) gives its page\. to_polars"
-    ):
+    no_figure = r"Selection has no figure to plot\. show\(\.\.\.\) gives its page\. to_polars"
+    with pytest.raises(ParameterError, match=no_figure):
         chosen.plot()
 
 
@@ -203,11 +202,9 @@ def test_cells(kind, value, text):
 
 
 def test_every_head_of_a_column_is_of_a_known_kind_and_stands_on_a_page():
-    text = "".join(
-        path.read_text(encoding="utf-8")
-        for place in ("itembank/pages", "itembank_scaling/pages", "itembank_studies/charts")
-        for path in (Path(__file__).parents[2] / "src" / place).glob("*.py")
-    )
+    source_of, places = Path(__file__).parents[2] / "src", ("itembank/pages", "itembank_scaling/pages")
+    paths = [path for place in (*places, "itembank_studies/charts") for path in (source_of / place).glob("*.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in paths)
     for column in heads(*source()["heads"]):
         assert column.kind in get_args(Kind)
         assert re.search(rf'heads\([^)]*"{column.name}"', text), column.name

@@ -186,10 +186,8 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(small_l
     wide = small_law.held_out.table.filter(law="irsl")["is_covered"].mean() < 0.92
     assert ("cover only" in cautions(page)) == wide
     chosen = "The law shown was chosen by these errors, so its own error is somewhat larger."
-    leads = [
-        next(one.lead for one in found.sections if one.title == "Held-out sizes")
-        for found in (page, pretraining_page(small_law))
-    ]
+    pages = (page, pretraining_page(small_law))
+    leads = [next(one.lead for one in found.sections if one.title == "Held-out sizes") for found in pages]
     assert [chosen in lead for lead in leads] == [False, True]
     page = pretraining_page(dataclasses.replace(small_law, held_out=None))
     assert "so their error is unknown" in cautions(page)

@@ -149,11 +149,8 @@ def test_a_full_disk_loses_nothing_and_the_same_command_works_once_there_is_room
     answers = "\n".join(json.dumps({"item_id": item, "response": 1}) for item in asked)
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", refuse)
-        for arguments in (
-            ("ask", journal, "--new"),
-            ("tell", journal, asked[0], "--response", 1),
-            ("tell", journal, "-"),
-        ):
+        one = ("tell", journal, asked[0], "--response", 1)
+        for arguments in (("ask", journal, "--new"), one, ("tell", journal, "-")):
             stdin(answers)
             outcome = run("session", *arguments)
             assert (outcome.code, outcome.out, journal.read_bytes()) == (1, "", before)

@@ -228,10 +228,8 @@ constraints = {at_least = 1}
 
 
 def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(run, bank_folder, tmp_path):
-    options = (
-        *session_file(tmp_path, REGRESSION),
-        *("--cost", "tokens", "--max-cost", "tokens=900", "--better-than", "org/model-3"),
-    )
+    given = ("--cost", "tokens", "--max-cost", "tokens=900", "--better-than", "org/model-3")
+    options = (*session_file(tmp_path, REGRESSION), *given)
     run.ok("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
     settings = settings_of(tmp_path / "j")
     assert (settings.criterion, settings.cost) == (VOptimality(per_cost=True), ib.CostUnit("tokens", 0.25))
