@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
@@ -58,14 +58,10 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> ib.Bank:
     texts = [f"What is {name}?" for name in named[:n_items]]
     scenarios = [SCENARIOS[k % 3] for k in range(n_items)]
     items = pl.DataFrame({"item_id": named[:n_items], "scenario": scenarios, "text": texts})
-    models = pl.DataFrame(
-        {
-            "model_id": named[:n_models],
-            "date": [f"2026-{1 + k % 12:02d}-01" for k in range(n_models)],
-            "organisation": [(*SCENARIOS, PAYLOADS[3])[k % 4] for k in range(n_models)],
-            "size_b": [float(1 + k) for k in range(n_models)],
-        }
-    )
+    dates = [f"2026-{1 + k % 12:02d}-01" for k in range(n_models)]
+    owners = [(*SCENARIOS, PAYLOADS[3])[k % 4] for k in range(n_models)]
+    known = {"date": dates, "organisation": owners, "size_b": [float(1 + k) for k in range(n_models)]}
+    models = pl.DataFrame({"model_id": named[:n_models], **known})
     return ib.calibrate(ib.ResponseMatrix.create(right.astype(float), models=models, items=items))
 
 
@@ -116,15 +112,10 @@ def session() -> Page:
     return session_page(asked, bank)
 
 
-def comparison() -> Page:
+def compared(n_models: int) -> Page:
+    """Return the page of a comparison of two models, or of a ranking of many."""
     bank = hostile_bank()
-    responses = answers_of(bank, 2)
-    return comparison_page(ib.compare(bank, responses, method="paired", target="all"), bank, responses)
-
-
-def ranking() -> Page:
-    bank = hostile_bank()
-    responses = answers_of(bank, 12)
+    responses = answers_of(bank, n_models)
     return comparison_page(ib.compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
@@ -168,20 +159,23 @@ def validity() -> Page:
     return ib.show(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
 
 
+_ALONE = (
+    bank,
+    audit,
+    one_model,
+    few_models,
+    many_models,
+    session,
+    gate,
+    study,
+    forecast,
+    pass_at_k,
+    transfers,
+    validity,
+)
 PAGES: dict[str, Callable[[], Page]] = {
-    "bank": bank,
-    "audit": audit,
-    "one-model": one_model,
-    "few-models": few_models,
-    "many-models": many_models,
-    "session": session,
-    "comparison": comparison,
-    "ranking": ranking,
-    "gate": gate,
-    "study": study,
-    "forecast": forecast,
-    "pass-at-k": pass_at_k,
-    "transfers": transfers,
-    "validity": validity,
+    **{one.__name__.replace("_", "-"): one for one in _ALONE},
+    "comparison": partial(compared, 2),
+    "ranking": partial(compared, 12),
 }
 """Every kind of page, by name."""

@@ -173,14 +173,12 @@ def test_a_selection_says_how_items_were_chosen_and_what_cannot_be_added_is_said
     chosen = ("select", "bank", "-n", 10, "-o", "selection.json", "--method")
     for method, way in (("random", "random"), ("v-optimal", "fixed")):
         run.ok(*chosen, method)
-        run.ok(
-            "bank", "add-models", "bank", "models.parquet", "--selection", "selection.json", "-o", "grown", "--force"
-        )
+        words = ("bank", "add-models", "bank", "models.parquet", "--selection", "selection.json")
+        run.ok(*words, "-o", "grown", "--force")
         ways = load_bank("grown").responses.models["answered_how"].to_list()
         assert ways[-1] in {way, "complete"}
         assert way in ways
-    words = ("bank", "add-models", "bank", "models.parquet", "--selection", "selection.json", "--how", "random")
-    refused = run(*words, "-o", "other")
+    refused = run(*words, "--how", "random", "-o", "other")
     assert refused.code == 2
     run.fails(1, "bank add-items", "bank", "add-models", "bank", "late.parquet", "-o", "bank-2")
     run.fails(1, "bank add-models", "bank", "add-items", "bank", "models.parquet", "-o", "bank-2")

@@ -136,9 +136,7 @@ def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_fil
         (("--dims", 1, "--spec", "by-task.toml"), "2pl", 1, {"by_task": True}),
     ],
 )
-def test_nested_banks_and_priors_of_items_by_the_variational_method(
-    run, response_file, tmp_path, monkeypatch, options, item_model, n_dims, kept
-):
+def test_nested_and_by_task(run, response_file, tmp_path, monkeypatch, options, item_model, n_dims, kept):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "by-task.toml").write_text("by_task = true")
     run.ok("calibrate", response_file, "-o", tmp_path / "new", *options)

@@ -285,9 +285,7 @@ def test_the_shell_completes_commands_options_and_choices(words, incomplete, wan
     assert [one.value for one in found] == wanted
 
 
-def test_banks_have_a_page_and_a_name_that_no_page_has_is_refused_before_any_work(
-    run, bank_folder, tmp_path, monkeypatch
-):
+def test_banks_have_a_page_by_a_name_that_pages_have(run, bank_folder, tmp_path, monkeypatch):
     page = tmp_path / "bank.html"
     outcome = run("report", bank_folder, "-o", page)
     assert (outcome.code, outcome.out) == (0, "")

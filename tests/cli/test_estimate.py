@@ -48,9 +48,7 @@ def test_every_method_and_interval_of_the_library_is_offered():
     assert get_args(IntervalKind) == tuple(MEANING)
 
 
-def test_the_table_shows_interval_items_and_bank_and_verbose_why_a_method_was_taken(
-    run, bank_folder, new_models, tmp_path
-):
+def test_the_table_shows_the_interval_and_verbose_the_reason(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json")
     assert outcome.out.startswith("2 models: overall scores ")
@@ -86,9 +84,7 @@ def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_fold
     assert {row["interval"] for row in rows} == {interval}
 
 
-def test_design_based_intervals_refuse_items_that_chance_did_not_choose_or_that_were_cut(
-    run, bank_folder, new_models, tmp_path
-):
+def test_design_based_intervals_refuse_what_chance_did_not_choose(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
     words = ("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
     run.fails(1, "anchor-irt", *words)
@@ -177,9 +173,7 @@ def without_notes(printed):
 
 
 @pytest.mark.parametrize("command", [("estimate", "--method", "p-irt"), ("compare", "--method", "paired")])
-def test_items_outside_the_selection_change_nothing_and_are_told(
-    run, bank_folder, new_models, with_more, tmp_path, command
-):
+def test_items_outside_the_selection_change_nothing(run, bank_folder, new_models, with_more, tmp_path, command):
     select_items(run, bank_folder, tmp_path / "s.json", "--method", "random")
     options = (*command[1:], "--selection", tmp_path / "s.json", "--format", "json")
     outcome = run.ok(command[0], bank_folder, with_more, *options)

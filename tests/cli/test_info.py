@@ -64,9 +64,8 @@ def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, 
 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
     whole = load_bank(bank_folder)
-    save_bank(
-        without_responses(whole, selections=[ib.select(whole, 6, method="random", rng=0)]), tmp_path / "published"
-    )
+    chosen = ib.select(whole, 6, method="random", rng=0)
+    save_bank(without_responses(whole, selections=[chosen]), tmp_path / "published")
     content = run.json("info", tmp_path / "published")
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
     assert (content["n_models"], content["items_to_run"]) == (0, [6])

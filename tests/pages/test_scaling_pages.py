@@ -57,10 +57,8 @@ def suite():
 
 @pytest.fixture(scope="module")
 def law(suite):
-    compute = training_compute(suite.models)
-    return pretraining_law(
-        suite.probability, compute, settings=PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=1)))
-    )
+    settings = PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=1)))
+    return pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
 
 
 def rows_of(chart, **wanted):
@@ -224,9 +222,8 @@ def samples():
 
 @pytest.fixture(scope="module")
 def pass_law(samples):
-    return pass_at_k_law(
-        samples.responses, PassAtKSpec(k=(1, 10, 100), budget=20, n_draws=200), bank=known_bank(samples)
-    )
+    spec = PassAtKSpec(k=(1, 10, 100), budget=20, n_draws=200)
+    return pass_at_k_law(samples.responses, spec, bank=known_bank(samples))
 
 
 def test_curves_hold_model_band_and_what_all_samples_say(pass_law):
@@ -236,9 +233,8 @@ def test_curves_hold_model_band_and_what_all_samples_say(pass_law):
     np.testing.assert_allclose(data["low"], 100.0 * pass_law.all_items.low.ravel())
     np.testing.assert_allclose(data["observed"], 100.0 * pass_law.all_items.truth.ravel())
     np.testing.assert_array_equal(data["is_forecast"], np.tile(pass_law.k > 20, len(pass_law.model_ids)))
-    alone = pass_at_k_law(
-        simulated_samples(n_models=4, n_items=9, n_trials=20).responses, PassAtKSpec(k=(1,), n_draws=100)
-    )
+    few = simulated_samples(n_models=4, n_items=9, n_trials=20).responses
+    alone = pass_at_k_law(few, PassAtKSpec(k=(1,), n_draws=100))
     one = show(alone).charts[0]
     assert one.note.startswith("The point in colour is the item response law, the bar its 95 % interval. The other is")
     assert [part["mark"]["type"] for part in one.spec["layer"][:2]] == ["rule", "point"]
@@ -248,9 +244,8 @@ def test_curves_hold_model_band_and_what_all_samples_say(pass_law):
 
 def test_the_page_begins_with_the_first_forecast_beyond_the_samples_and_lists_all(pass_law):
     page, i = show(pass_law), pass_law.model_ids.index(middle_model(pass_law))
-    low, value, high = (
-        100.0 * part[i, 2] for part in (pass_law.all_items.low, pass_law.values("irsl"), pass_law.all_items.high)
-    )
+    found = (pass_law.all_items.low, pass_law.values("irsl"), pass_law.all_items.high)
+    low, value, high = (100.0 * part[i, 2] for part in found)
     assert lead_text(page).startswith(
         f"{pass_law.model_ids[i]} reaches {value:.1f} points on {pass_law.scenarios[i]} at k = 100 "
         f"({low:.1f} to {high:.1f}), from 20 samples of each question: a forecast."

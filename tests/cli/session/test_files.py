@@ -139,9 +139,7 @@ def test_an_id_with_a_line_break_does_not_stand_on_a_line(run, tmp_path):
     assert sorted(item["item_id"] for item in content["items"]) == ["a\nb", "c", "d"]
 
 
-def test_a_full_disk_loses_nothing_and_the_same_command_works_once_there_is_room(
-    run, bank_folder, journal, tmp_path, stdin, monkeypatch
-):
+def test_a_full_disk_loses_nothing(run, bank_folder, journal, tmp_path, stdin, monkeypatch):
     def refuse(handle, content, offset):
         raise OSError(errno.ENOSPC, "No space left on device")
 
