@@ -5,7 +5,6 @@ import pytest
 from click.testing import CliRunner
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.main import cli
 from tests.bank.banks import make_bank
 from tests.conftest import Runner
@@ -55,8 +54,8 @@ def new_results():
 def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""
     folder = tmp_path_factory.mktemp("fitted") / "bank"
-    save_bank(make_bank(), folder)
-    ib.prepare(load_bank(folder), keep_in_bank=True)
+    make_bank().save(folder)
+    ib.prepare(ib.load_bank(folder), keep_in_bank=True)
     return folder
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.bank_files import load_bank, save_bank
+import itembank as ib
 from itembank.bank.bank_views import whole_bank
-from itembank.responses.response_files import write_responses
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST
@@ -18,7 +17,7 @@ from tests.living.test_link_items import few_links, linking
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    save_bank(named_bank(n_models=15), tmp_path / "bank")
+    named_bank(n_models=15).save(tmp_path / "bank")
     (tmp_path / "bad.txt").write_text("math/0\ncode/1\n", encoding="utf-8")
     (tmp_path / "bad.csv").write_text("item_id\nlaw/2\nmath/0\n", encoding="utf-8")
     return tmp_path
@@ -28,15 +27,15 @@ def test_ids_come_from_files_and_from_the_command_line_and_must_be_known(run, fo
     outcome = run.json("bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new")
     (row,) = outcome["rows"]
     assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
-    assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
-    assert load_bank(folder / "bank").n_items == 30
+    assert not {"math/0", "code/1", "law/2", "law/5"} & set(ib.load_bank(folder / "new").item_ids)
+    assert ib.load_bank(folder / "bank").n_items == 30
     run.fails(1, "Did you mean 'math/3'?", "bank", "retire", "bank", "mth/3", "--reason", "key", "-o", "none")
     assert "files of ids that are there" in run("bank", "retire", "bank", "no.txt", "--reason", "key", "-o", "none").err
     assert run("bank", "retire", "bank", "bad.txt", "--reason", " ", "-o", "none").code == 2
     assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank").code == 1
     assert not (folder / "none").exists()
     run.ok("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank", "--force")
-    assert load_bank(folder / "bank").n_items == 28
+    assert ib.load_bank(folder / "bank").n_items == 28
 
 
 @pytest.mark.usefixtures("folder")
@@ -53,7 +52,7 @@ def test_log_and_info_say_who_did_what_when_and_why(run, folder, monkeypatch):
     for word in ("retire", "wrong key", "-2", last["at"]):
         assert word in outcome.out
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new", "--force")
-    about, parent = run.json("info", "new"), load_bank(folder / "bank").bank_id
+    about, parent = run.json("info", "new"), ib.load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
     assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out
@@ -65,7 +64,7 @@ def test_log_and_info_say_who_did_what_when_and_why(run, folder, monkeypatch):
 
 def test_both_scores_are_estimated_with_their_intervals(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    ids = load_bank(folder / "bank").item_ids[::2]
+    ids = ib.load_bank(folder / "bank").item_ids[::2]
     (folder / "one.csv").write_text(
         "model_id,item_id,response\n" + "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids)), encoding="utf-8"
     )
@@ -91,9 +90,9 @@ __all__ = ["few_links"]
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bank = named_bank(n_models=20, n_items=40, n_dims=1)
-    save_bank(bank, "bank")
-    write_responses(linking(bank)[0], "late.parquet")
-    write_responses(new_models(bank, n_items=20), "models.parquet")
+    bank.save("bank")
+    ib.write_responses(linking(bank)[0], "late.parquet")
+    ib.write_responses(new_models(bank, n_items=20), "models.parquet")
     return tmp_path
 
 
@@ -106,22 +105,22 @@ def test_a_link_is_shown_first_then_items_and_models_join_and_the_bank_learns(pl
     assert sorted(path.name for path in place.iterdir()) == ["bank", "late.parquet", "models.parquet"]
     shown = run("bank", "add-items", "bank", "late.parquet", "--dry-run", "--format", "json").json
     made = run.ok("bank", "add-items", "bank", "late.parquet", "-o", "bank-2")
-    link = load_bank("bank-2").history.changes[-1].link
+    link = ib.load_bank("bank-2").history.changes[-1].link
     assert shown["linking_error"] == pytest.approx(link.linking_error, rel=1e-9)  # of the score, of which it is a part
     assert "points to scores" in made.err
     run.ok("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3")
     run.ok("bank", "recalibrate", "bank-3", "-o", "bank-4")
     log = pl.DataFrame(run.json("info", "bank-4", "--log")["rows"])
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
-    assert load_bank("bank-4").n_models == 34
+    assert ib.load_bank("bank-4").n_models == 34
 
 
 def test_what_new_items_do_to_the_score_is_said(place, run):
-    bank = load_bank("bank")
+    bank = ib.load_bank("bank")
     given, _ = linking(bank, n_new=4)
     is_new = pl.col("item_id").str.starts_with("new")
     items = given.items.with_columns(pl.when(is_new).then(pl.lit("history")).otherwise("scenario").alias("scenario"))
-    write_responses(given.with_tables(items=items), "history.parquet")
+    ib.write_responses(given.with_tables(items=items), "history.parquet")
     made = run.ok("bank", "add-items", "bank", "history.parquet", "-o", "bank-2")
     holds(made.err, "the link adds a standard error", "New in the overall score, as 1 scenario: 'history'.")
     tried = run.ok("bank", "add-items", "bank", "history.parquet", "--status", "field-test", "-o", "bank-3")
@@ -135,7 +134,7 @@ def test_answers_of_a_session_join_from_its_journal(place, run):
         asked = run("session", "ask", "s.jsonl").json["items"][0]["item_id"]
         run.ok("session", "tell", "s.jsonl", asked, "--response", number % 2)
     run.ok("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2")
-    assert load_bank("bank-2").responses.models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
+    assert ib.load_bank("bank-2").responses.models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
     assert run("bank", "add-models", "bank", "s.jsonl", "--how", "random", "-o", "bank-3").code == 2
     words = ("bank", "add-models", "bank", "s.jsonl", "models.parquet", "-o", "bank-3")
     run.fails(2, "journals of sessions or other results", *words)
@@ -151,7 +150,7 @@ def test_a_session_begun_before_items_were_retired_joins_and_is_examined(place, 
     run.ok("bank", "retire", "bank", "wrong.txt", "--reason", "wrong key", "-o", "clean")
     added = run.ok("bank", "add-models", "clean", "s.jsonl", "-o", "grown")
     assert "3 of 12 items that were asked no longer count in the score" in added.err
-    grown = load_bank("grown")
+    grown = ib.load_bank("grown")
     assert np.sum(~np.isnan(grown.responses.responses[-1])) == 9
     assert np.sum(~np.isnan(whole_bank(grown).responses.responses[-1])) == 12
     checked = run("check", "clean", "s.jsonl", "--only", "fit", "--format", "json")
@@ -175,7 +174,7 @@ def test_a_selection_says_how_items_were_chosen_and_what_cannot_be_added_is_said
         run.ok(*chosen, method)
         words = ("bank", "add-models", "bank", "models.parquet", "--selection", "selection.json")
         run.ok(*words, "-o", "grown", "--force")
-        ways = load_bank("grown").responses.models["answered_how"].to_list()
+        ways = ib.load_bank("grown").responses.models["answered_how"].to_list()
         assert ways[-1] in {way, "complete"}
         assert way in ways
     refused = run(*words, "--how", "random", "-o", "other")

@@ -10,7 +10,6 @@ import pytest
 import itembank as ib
 from itembank.auditing.bank_check import BankCheck, judged
 from itembank.auditing.item_audit import audit_items
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.options import ids_of_file
 from tests.auditing.panels import make_answers, make_faulty
 from tests.bank.banks import make_bank
@@ -35,7 +34,7 @@ def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
     assert ["12 items: the error of" in line for line in lines[:3]] == [True, True, False]
     assert ("math" in outcome.out, "math" in run("-v", "check", bank_folder, full_run, *SMALL).out) == (False, True)
     found = run.json("check", bank_folder, full_run, *SMALL)
-    assert (len(found["scores"]), found["bank"]) == (8, load_bank(bank_folder).bank_id)
+    assert (len(found["scores"]), found["bank"]) == (8, ib.load_bank(bank_folder).bank_id)
     assert all(sentence in outcome.out for sentence in found["verdicts"])
     assert found["suits"] == (outcome.code == 0)
     found = run.json("check", bank_folder, full_run, "-n", 12)
@@ -51,7 +50,7 @@ def test_a_bank_without_answers_or_with_few_models_examines_what_it_can(run, tmp
     items = run("select", "bank:swebench-verified", "-n", 30, "--ids", "list").out.split()
     pl.DataFrame({"model_id": "m", "item_id": items, "response": 1.0}).write_csv(tmp_path / "new.csv")
     run.fails(1, "Nothing could be checked", "check", "bank:swebench-verified", tmp_path / "new.csv")
-    save_bank(make_bank(n_models=8), tmp_path / "small")
+    make_bank(n_models=8).save(tmp_path / "small")
     outcome = run("check", tmp_path / "small", full_run, "-n", 12, "--format", "json")
     assert "fit" not in outcome.json
     assert "takes at least 10, and bank" in outcome.err
@@ -160,7 +159,7 @@ def test_drift_since_a_day_and_journals_in_the_order_of_their_answers(run, bank_
 def test_what_changed_is_said_first(run, tmp_path, new_run):
     bank = make_bank()
     items = bank.responses.items.with_columns(task_version=pl.lit("1"), content_hash=pl.lit("same"))
-    save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "bank")
+    dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)).save(tmp_path / "bank")
     new, is_first = ib.read_responses([new_run]), pl.int_range(pl.len()) < 3
     other = items.head(25).with_columns(
         task_version=pl.lit("2"), content_hash=pl.when(is_first).then(pl.lit("new")).otherwise("content_hash")
@@ -225,7 +224,7 @@ def test_all_items_are_written_as_a_table_also_of_a_bank(run, faulty, tmp_path, 
         table = read(tmp_path / name)
         assert (table.height, table.filter(item_id="item-6")["mean"].to_list()) == (120, [0.0])
     found = run.json("check", bank_folder)
-    assert found["n_items"] == load_bank(bank_folder).n_items
+    assert found["n_items"] == ib.load_bank(bank_folder).n_items
     assert len(found["items"]) == min(found["n_flagged"], 20)
 
 

@@ -10,7 +10,6 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
-from itembank.bank.bank_files import save_bank
 from itembank.banks import start
 from itembank.cli.command import SESSION, under_headings
 from itembank.cli.main import cli, sections
@@ -292,7 +291,7 @@ def test_banks_have_a_page_by_a_name_that_pages_have(run, bank_folder, tmp_path,
     assert f"Report: {page}" in outcome.err
     text = page.read_text(encoding="utf-8")
     holds(text, "questions give an interval of", f"itembank report {bank_folder} -o {page}")
-    save_bank(start(make_bank().responses.items), tmp_path / "none")
+    start(make_bank().responses.items).save(tmp_path / "none")
     run.ok("report", tmp_path / "none", "-o", tmp_path / "none.html")
     assert "questions give an interval of" in (tmp_path / "none.html").read_text(encoding="utf-8")
     monkeypatch.setattr("itembank.load_bank", lambda _: pytest.fail("loaded"))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.gate import coloured
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
@@ -22,13 +21,13 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 def bank_folder(tmp_path_factory):
     """A bank with models enough to calibrate intervals; what is derived from it stays in its folder."""
     folder = tmp_path_factory.mktemp("compare") / "bank"
-    save_bank(make_bank(n_models=20), folder)
+    make_bank(n_models=20).save(folder)
     return folder
 
 
 @pytest.fixture
 def results(bank_folder, tmp_path):
-    bank = load_bank(bank_folder)
+    bank = ib.load_bank(bank_folder)
     responses = (np.random.default_rng(9).random((3, 30)) < [[0.9], [0.5], [0.4]]).astype(float)
     matrix = ib.ResponseMatrix.create(responses, model_ids=["old", "new", "next"], items=bank.responses.items)
     ib.write_responses(matrix.take(items=np.arange(18)), tmp_path / "results.parquet")
@@ -64,7 +63,7 @@ def test_models_are_compared_in_the_order_named_and_all_pairs_by_default(run, ba
     holds(outcome.out, "95 % interval", "p (Holm)")
     assert all(f"{100 * row['joint_low']:+.1f} to {100 * row['joint_high']:+.1f}" in outcome.out for row in rows)
     assert "of this bank" not in outcome.err
-    assert load_bank(bank_folder).bank_id not in outcome.out
+    assert ib.load_bank(bank_folder).bank_id not in outcome.out
 
 
 @pytest.mark.usefixtures("without_library")
@@ -76,7 +75,7 @@ def test_pages_have_every_score_whatever_was_compared(run, bank_folder, results,
     assert "as a page: --report FILE.html" in run("-v", "compare", bank_folder, results).err
     assert "as a page" not in run("-v", "compare", bank_folder, results, "--format", "csv").err
     # It asked for every score by 'design-based', which is no method that can be asked for.
-    bank, drawn, page = load_bank(bank_folder), tmp_path / "drawn.json", tmp_path / "compare.html"
+    bank, drawn, page = ib.load_bank(bank_folder), tmp_path / "drawn.json", tmp_path / "compare.html"
     answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
     ib.write_responses(ib.ResponseMatrix.create(answers, items=bank.responses.items), tmp_path / "two.parquet")
     run.ok("select", bank_folder, "-n", 12, "-o", drawn)
@@ -124,7 +123,7 @@ def test_files_are_compared_without_a_bank(run, results, tmp_path):
 
 
 def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
-    own = load_bank(bank_folder).responses
+    own = ib.load_bank(bank_folder).responses
     ib.write_responses(own.take(models=np.arange(2), items=np.arange(18)), results)
     outcome = run.ok("compare", bank_folder, results, "--format", "json")
     assert "Note: 'org/model-0', 'org/model-1': among the past models of this bank" in outcome.err

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import estimate
 from itembank.cli.estimate import MEANING, RESTS_ON
@@ -100,9 +99,9 @@ def test_design_based_intervals_refuse_what_chance_did_not_choose(run, bank_fold
 
 
 def test_few_calibration_models_are_said(run, tmp_path):
-    save_bank(make_bank(n_models=6), tmp_path / "bank")
+    make_bank(n_models=6).save(tmp_path / "bank")
     responses = (np.random.default_rng(9).random((1, 12)) < 0.6).astype(float)
-    bank = load_bank(tmp_path / "bank")
+    bank = ib.load_bank(tmp_path / "bank")
     matrix = ib.ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
     ib.write_responses(matrix, tmp_path / "new.parquet")
     outcome = run("-v", "estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
@@ -113,7 +112,7 @@ def test_few_calibration_models_are_said(run, tmp_path):
 
 def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path, user_cache):
     shutil.rmtree(user_cache, ignore_errors=True)
-    save_bank(make_bank(), tmp_path / "bank")
+    make_bank().save(tmp_path / "bank")
     first = run("estimate", tmp_path / "bank", new_models[1])
     assert "estimate: fitting without models" in first.err
     again = run("estimate", tmp_path / "bank", new_models[1])
@@ -206,10 +205,9 @@ def folder(tmp_path_factory, fitted_bank):
 
 @pytest.fixture(scope="module")
 def bank_with_board(folder, fitted_bank):
-    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
     from itembank.banks import add_scores  # noqa: PLC0415
 
-    save_bank(add_scores(load_bank(fitted_bank), folder / "board.csv", ["board"]), folder / "bank")
+    add_scores(ib.load_bank(fitted_bank), folder / "board.csv", ["board"]).save(folder / "bank")
     return folder / "bank"
 
 
@@ -294,5 +292,5 @@ def test_where_scenarios_share_no_model_nothing_is_made_up(run, place):
     assert len(overall) == 24
     assert all(line[-1] == "unknown" and line[-3] == "-" for line in overall)
     for method in ("auto", "v-optimal"):
-        assert "past ones" not in ib.select(load_bank(place / "bank"), 8, method=method).explanation
-    assert 0.0 < ib.plan(load_bank(place / "bank")).table[0].half_width < 0.5
+        assert "past ones" not in ib.select(ib.load_bank(place / "bank"), 8, method=method).explanation
+    assert 0.0 < ib.plan(ib.load_bank(place / "bank")).table[0].half_width < 0.5

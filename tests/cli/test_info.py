@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.render import Printer, _PlainProgress, print_ids, progress, refuse_empty, wrapped
 from itembank.errors import DataError
 from itembank.pages.bank_items import items_section
@@ -23,14 +22,14 @@ from tests.cli.session.loops import FAST
 def test_json_and_the_table_have_the_bank_and_its_scenarios(run, bank_folder):
     outcome = run("info", bank_folder, "--format", "json")
     assert (outcome.code, outcome.err) == (0, "")
-    content, bank = outcome.json, load_bank(bank_folder)
+    content, bank = outcome.json, ib.load_bank(bank_folder)
     assert content["bank"] == bank.bank_id
     assert (content["n_models"], content["n_items"], content["n_dims"]) == (12, 30, 2)
     assert [row["target"] for row in content["scenarios"]] == ["math", "code", "law", "overall"]
     assert content["scenarios"][0]["mean_score"] == pytest.approx(bank.responses.responses[:, ::3].mean())
     assert content["scenarios"][2]["item_model_bias"] is None
     outcome = run("info", bank_folder)
-    assert load_bank(bank_folder).bank_id in outcome.out
+    assert ib.load_bank(bank_folder).bank_id in outcome.out
     assert "overall" in outcome.out
     said = r"A bank of 12 past models and 30 items; scores from 20 items are good to ±\d+\.\d points for models like"
     assert re.match(said, outcome.out)
@@ -43,7 +42,7 @@ def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(
     loadings = np.random.default_rng(3).normal((1.0, 0.1), 1.5, (300, 2))
     parameters = replace(bank.parameters, loadings=loadings)
     bank = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     n_negative = run.json("info", tmp_path / "bank")["n_negative_items"]
     assert f" {n_negative} questions of 300 are solved less often by stronger models." in items_section(bank).lead
     assert n_negative != np.sum(loadings @ loadings.mean(axis=0) < 0.0)
@@ -63,9 +62,9 @@ def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, 
 
 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
-    whole = load_bank(bank_folder)
+    whole = ib.load_bank(bank_folder)
     chosen = ib.select(whole, 6, method="random", rng=0)
-    save_bank(without_responses(whole, selections=[chosen]), tmp_path / "published")
+    without_responses(whole, selections=[chosen]).save(tmp_path / "published")
     content = run.json("info", tmp_path / "published")
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
     assert (content["n_models"], content["items_to_run"]) == (0, [6])
@@ -76,12 +75,12 @@ def test_scores_of_different_models_are_told(run, tmp_path):
     bank = make_bank(n_models=12)
     answers = bank.responses.responses.copy()
     answers[:5, bank.responses.items["scenario"].to_numpy() == bank.targets.scenarios[-1]] = np.nan
-    save_bank(replace(bank, responses=replace(bank.responses, responses=answers)), tmp_path / "bank")
+    replace(bank, responses=replace(bank.responses, responses=answers)).save(tmp_path / "bank")
     told = run.ok("info", tmp_path / "bank").err
     assert f"of different models: 7 for overall, 12 for {bank.targets.scenarios[0]}" in told
     answers[:2] = np.where(np.arange(bank.n_items) < 3, answers[:2], np.nan)  # no score of these two is known
     answers[2:] = bank.responses.responses[2:]
-    save_bank(replace(bank, responses=replace(bank.responses, responses=answers)), tmp_path / "grown")
+    replace(bank, responses=replace(bank.responses, responses=answers)).save(tmp_path / "grown")
     assert "Scores of past models are of 10 of 12: the others" in run.ok("info", tmp_path / "grown").err
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import itembank as ib
-from itembank.calibration.build import calibrate
+from itembank.calibration.build import calibrate  # `ib.calibrate` is patched here
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import quickstart
 from itembank.cli.quickstart import split_runs

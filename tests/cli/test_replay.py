@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import save_bank
 from itembank.irt.bernoulli import probability
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST
@@ -25,7 +24,7 @@ QUICK = FAST
 def data(tmp_path):
     """A bank, and new models that answered everything; the folder of both."""
     bank = make_bank(n_models=15, n_items=60, with_extras=True)
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     rng = np.random.default_rng(1)
     chances = probability(bank.parameters, rng.normal(size=(N_MODELS, 2)))
     right = (rng.random(chances.shape) < chances).astype(float)

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from itembank.bank.bank_files import save_bank
 from itembank.cli.main import cli
 from itembank.cli.signatures import verb
 from itembank.errors import ParameterError
@@ -219,7 +218,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("samples")
     samples = simulated_samples(n_models=12, n_items=24, n_trials=100)
     write_responses(samples.responses, made / "samples.parquet")
-    save_bank(known_bank(samples), made / "bank")
+    known_bank(samples).save(made / "bank")
     return made
 
 

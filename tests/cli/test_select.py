@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli import select as select_command
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS
@@ -24,14 +23,12 @@ def test_every_method_of_the_library_is_offered():
 def test_ids_are_printed_to_the_letter(run, tmp_path):
     bank = make_bank()
     renamed = bank.responses.items.with_columns(item_id=pl.lit("=") + pl.col("item_id"))
-    save_bank(
-        dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=renamed)), tmp_path / "bank"
-    )
+    dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=renamed)).save(tmp_path / "bank")
     printed = run("select", tmp_path / "bank", "-n", 6, "--method", "random", "--format", "csv").out
     assert all(line.startswith("=") for line in printed.splitlines()[1:])
     folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
     found = run("select", folder, "-n", 30, "--method", "random", "--ids", "list").out
-    assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
+    assert set(found.removesuffix("\n").split("\n")) == set(ib.load_bank(folder).item_ids)
     (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
     spec = spec_file(tmp_path, 'criterion = "random"\nat_least = 0')
     words = ("-n", 1, "--method", "optimal-design", "--ids", "list", "--exclude", tmp_path / "exclude.txt")
@@ -48,7 +45,7 @@ def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path
     selection = ib.Selection.load(tmp_path / "s.json")
     assert selection.n_items == 12
     assert [selection.scenarios.count(scenario) for scenario in ("math", "code", "law")] == [4, 4, 4]
-    assert ((selection.method, selection.seed), selection.bank) == ((method, 5), load_bank(bank_folder).bank_id)
+    assert ((selection.method, selection.seed), selection.bank) == ((method, 5), ib.load_bank(bank_folder).bank_id)
 
 
 def test_v_optimal_items_are_spread_as_the_scores_want_and_it_says_why(run, bank_folder, tmp_path):
@@ -67,11 +64,11 @@ def test_ids_and_json_are_of_the_bank_and_scenarios_can_count_each(run, bank_fol
     run("select", bank_folder, "-n", 5, "--per-scenario", "-o", tmp_path / "s.json")
     assert ib.Selection.load(tmp_path / "s.json").n_items == 15
     ids = run("select", bank_folder, "-n", 9, "--ids", "list").out.split()
-    assert len(ids) == len(set(ids) & set(load_bank(bank_folder).item_ids)) == 9
+    assert len(ids) == len(set(ids) & set(ib.load_bank(bank_folder).item_ids)) == 9
     content = run.json("select", bank_folder, "-n", 6, "--method", "anchor-irt")
     assert (len(content["items"]), content["method"], content["seed"]) == (6, "anchor-irt", 0)
     assert set(content["items"][0]) == {"item_id", "scenario", "weight"}
-    ids = load_bank(bank_folder).item_ids
+    ids = ib.load_bank(bank_folder).item_ids
     (tmp_path / "exclude.txt").write_text("\n".join(ids[:12]) + "\r\n\n")
     chosen = run("select", bank_folder, "-n", 18, "--ids", "list", "--exclude", tmp_path / "exclude.txt").out.split()
     assert sorted(chosen) == sorted(ids[12:])
@@ -81,7 +78,7 @@ def odd_folder(tmp_path, *ids):
     """A bank with these ids for its first items."""
     bank = make_bank()
     items = bank.responses.items.with_columns(item_id=pl.Series([*ids, *bank.item_ids[len(ids) :]]))
-    save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "odd")
+    dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)).save(tmp_path / "odd")
     return tmp_path / "odd"
 
 
@@ -95,12 +92,12 @@ def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
 
 @pytest.mark.parametrize("kind", ["ids.txt", "ids.csv", "ids.parquet", "chosen.json"])
 def test_items_that_must_come_are_chosen_whatever_file_names_them(run, bank_folder, tmp_path, kind):
-    ids = load_bank(bank_folder).item_ids[4:12]
+    ids = ib.load_bank(bank_folder).item_ids[4:12]
     table = pl.DataFrame({"item_id": ids, "why": "sentinel"})
     (tmp_path / "ids.txt").write_text("\n".join(ids))
     table.write_csv(tmp_path / "ids.csv")
     table.write_parquet(tmp_path / "ids.parquet")
-    select(load_bank(bank_folder), 8, method="random", rng=2, included=ids).save(tmp_path / "chosen.json")
+    select(ib.load_bank(bank_folder), 8, method="random", rng=2, included=ids).save(tmp_path / "chosen.json")
     outcome = run("select", bank_folder, "-n", 12, "--ids", "list", "--must-include", tmp_path / kind)
     chosen = outcome.out.split()
     assert len(chosen) == 12, outcome.err
@@ -108,7 +105,7 @@ def test_items_that_must_come_are_chosen_whatever_file_names_them(run, bank_fold
 
 
 def one_model(bank_folder, path):
-    answers = new_models(load_bank(bank_folder), 1)
+    answers = new_models(ib.load_bank(bank_folder), 1)
     rows = answers.items.select("item_id", "scenario", model_id=pl.lit("new"), response=pl.Series(answers.responses[0]))
     rows.write_csv(path)
     return path
@@ -138,7 +135,7 @@ def test_a_scenario_is_predicted_without_being_asked(run, bank_folder, tmp_path)
     (record,) = content["never_asked"]
     assert record["target"] == "law"
     assert f"'law' is never asked: cross-validated mean error {100.0 * record['error']:.1f} points" in outcome.err
-    ib.write_responses(new_models(load_bank(bank_folder), n_models=1), tmp_path / "new.parquet")
+    ib.write_responses(new_models(ib.load_bank(bank_folder), n_models=1), tmp_path / "new.parquet")
     outcome = run("estimate", bank_folder, tmp_path / "new.parquet", "--selection", tmp_path / "s.json")
     assert "'law': no item was answered, and the score is predicted from the other answers." in outcome.err
 
@@ -161,7 +158,7 @@ def planned():
 
 @pytest.fixture
 def planned_folder(planned, tmp_path):
-    save_bank(planned, tmp_path / "bank")
+    planned.save(tmp_path / "bank")
     return tmp_path / "bank"
 
 

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import save_bank
 from itembank.selection.select import select
 from itembank_studies.results import StudyResult
 from tests.bank.banks import make_bank
@@ -175,7 +174,7 @@ def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
 @pytest.fixture
 def bank_with_selections(tmp_path):
     bank = make_bank()
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     for method in ("random", "anchor-irt"):
         select(bank, 9, method=method, rng=0).save(tmp_path / f"{method}.json")
     return tmp_path

@@ -96,8 +96,10 @@ def columns_of(chart, name=""):
     return next(one for one in chart.data if name in {"", one.name}).columns
 
 
-def check_chart(one, *payloads):
+def check_chart(one, *payloads, path=None):
     """A chart names columns of its data; everything can be written; no expression holds a stranger's name."""
+    if path is not None:
+        one.save(path)
     rows = [row for name, value in parts(one.spec) if name == "values" for row in value if isinstance(row, dict)]
     own = {name for row in rows for name in row}
     known = own.union(*(data.columns for data in one.data))

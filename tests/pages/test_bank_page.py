@@ -5,8 +5,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.ability_axis import AbilityAxis
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_views import with_target
 from itembank.banks import note, start
 from itembank.irt.bernoulli import logit, probability
@@ -15,7 +15,6 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.blocks import Chart, benchmark_title
-from itembank.planning.plan import plan
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
@@ -44,7 +43,7 @@ def test_sections_stand_in_order_and_numbers_are_the_banks_and_of_its_plan(bank,
     assert first[3:6] == [f"{value:.1f}" for value in (np.median(scores), scores.min(), scores.max())]
     models = table(page, "Past models")
     assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
-    made, said = plan(bank), words(page)
+    made, said = ib.plan(bank), words(page)
     usual = made.near(100)
     assert f"A score from {usual.n_items} questions ± {100.0 * usual.half_width:.1f} points" in said
     by_size = rows(table(page, "Precision by number of items"))
@@ -156,8 +155,8 @@ def test_a_file_that_says_nothing_is_no_title(file, scenarios, title):
 
 
 def test_history_files_release_and_how_answers_were_taken_are_told(bank, tmp_path):
-    save_bank(note(bank, "as <i>published</i>", name="bench"), tmp_path / "bank")
-    loaded = load_bank(tmp_path / "bank")
+    note(bank, "as <i>published</i>", name="bench").save(tmp_path / "bank")
+    loaded = ib.load_bank(tmp_path / "bank")
     page = bank_page(loaded, command="itembank report bank -o bank.html")
     assert (page.title, rows(table(page, "Changes of the bank"))[0][1]) == ("bench", "note")
     told = dict(page.provenance)
@@ -170,7 +169,7 @@ def test_history_files_release_and_how_answers_were_taken_are_told(bank, tmp_pat
     items = bank.responses.items.with_columns(n_shot=pl.lit(5), source=pl.lit("a paper"))
     responses = ResponseMatrix.create(bank.responses.responses, models=bank.responses.models, items=items)
     holds(words(bank_page(replaced(bank, responses))), "n_shot 5", "source, of items a paper")
-    assert bank_page(load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
+    assert bank_page(ib.load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

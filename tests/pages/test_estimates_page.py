@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.past_models import PastModels
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, RunError
@@ -130,8 +129,8 @@ def test_each_answer_leads_to_the_text_of_its_question_and_to_who_else_was_right
 
 
 def test_commands_have_the_names_of_bank_selection_and_model_and_quote_them(bank, tmp_path):
-    save_bank(bank, tmp_path / "our bank")
-    loaded = load_bank(tmp_path / "our bank")
+    bank.save(tmp_path / "our bank")
+    loaded = ib.load_bank(tmp_path / "our bank")
     hostile = "x; rm -rf ~ #"
     responses = new_models(loaded, 1, names=[hostile]).take(items=np.arange(12))
     page = by_model(loaded, responses, files=["a b.csv"], selection_file="s.json")

@@ -187,8 +187,7 @@ def test_homogeneity_has_four_panels_for_each_scenario(homogeneous, tmp_path):
         assert (middle["low"], middle["high"]) == pytest.approx((one.lowest_ability, one.highest_ability))
     n_fit = sum(not one.warnings for one in homogeneous.scenarios)
     assert chart.title.startswith(f"{n_fit} of 3 scenarios have items that differ enough")
-    chart.save(tmp_path / "f.svg")
-    check_chart(chart)
+    check_chart(chart, path=tmp_path / "f.svg")
     assert "s2" in homogeneity_chart(homogeneous, scenarios=("s2",)).alternative
     with pytest.raises(ParameterError, match="got s9"):
         homogeneity_chart(homogeneous, scenarios=("s9",))
@@ -234,8 +233,7 @@ def test_points_are_the_bins_and_the_title_has_range_and_error(predictions, tmp_
         assert data["n"][cells].sum() == row["n_cells"]
         assert f"r = {row['correlation']:.2f}" in data["panel"][bins][0]
     assert "Blue: how many responses lie there" in chart.note
-    chart.save(tmp_path / "f.svg")
-    check_chart(chart)
+    check_chart(chart, path=tmp_path / "f.svg")
     low, *_, high = sorted(predictions.table["correlation"])
     words = item_predictions_chart(predictions).title
     assert words.startswith(f"Predicted responses correlate {low:.2f} to {high:.2f}")
@@ -261,8 +259,7 @@ def test_weights_of_items_and_of_parts_of_few_selections(tmp_path):
     assert parts["part"][:4] == ["math, part 0", "math, part 1", "code", "law"]
     np.testing.assert_allclose(parts["in_score"][:4], [1 / 6, 1 / 6, 1 / 3, 1 / 3])
     assert chart.title.startswith("Weights make random's 9 items worth 9 of equal weight")
-    chart.save(tmp_path / "f.svg")
-    check_chart(chart)
+    check_chart(chart, path=tmp_path / "f.svg")
     bank = make_bank()
     one = select(bank, 9, method="random", rng=0)
     with pytest.raises(ParameterError, match="at most 7 selections, got 8"):
@@ -290,8 +287,7 @@ def test_costs_and_scores_stand_side_by_side_and_of_many_tasks_the_ends(tmp_path
     assert tasks["task"] == [found.tasks[task] for task in order]
     np.testing.assert_allclose(tasks["score"], found.score[order])
     assert chart.title.startswith(f"A response to {found.tasks[order[0]]} costs {found.cost_ratio:.1f} times")
-    chart.save(tmp_path / "f.svg")
-    check_chart(chart)
+    check_chart(chart, path=tmp_path / "f.svg")
     many = make_responses(n_tasks=100, n_per_task=2, n_models=6)
     found = task_overview(many, by="subscenario", cost="tokens")
     assert len(columns_of(task_costs_chart(found), "tasks")["task"]) == MOST_BARS

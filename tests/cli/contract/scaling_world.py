@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_files import save_bank
 from itembank.responses.response_files import write_responses
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
@@ -23,7 +22,7 @@ def make_files(folder):
     _suite(folder)
     samples = simulated_samples(n_models=8, n_items=12, n_trials=30, scenarios=("math", "code"))
     write_responses(samples.responses, folder / "samples.parquet")
-    save_bank(known_bank(samples), folder / "samples-bank")
+    known_bank(samples).save(folder / "samples-bank")
     is_kept = (pl.col("model_id") != "model-1") | (pl.col("item_id") != "item-2")
     _long(samples.responses).filter(is_kept).write_csv(folder / "samples.csv")
     two = simulated(np.random.default_rng(4), n_models=16, n_items=12)[0]

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import save_bank
 from tests.bank.banks import make_bank
 from tests.cli.conftest import new_results
 from tests.cli.contract import calls
@@ -247,8 +246,8 @@ def world(tmp_path_factory):
         (folder / name).mkdir()
     bank = make_bank()
     for name, made in (("bank", bank), ("bank-20", make_bank(n_models=20))):
-        save_bank(made, folder / name)
-    save_bank(make_bank(n_items=60, with_extras=True), folder / "costly")
+        made.save(folder / name)
+    make_bank(n_items=60, with_extras=True).save(folder / "costly")
     past = make_bank(n_models=25, n_items=40).responses
     ib.write_responses(past, folder / "past.parquet")
     fuzzy = ib.ResponseMatrix.create(0.2 + 0.5 * past.responses, items=past.items)

@@ -5,14 +5,13 @@ import sys
 
 import pytest
 
-from itembank.bank.bank_files import save_bank
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT
 
 
 @pytest.fixture
 def bank_folder(tmp_path):
-    save_bank(make_bank(n_items=60, with_extras=True), tmp_path / "bank")
+    make_bank(n_items=60, with_extras=True).save(tmp_path / "bank")
     return tmp_path / "bank"
 
 

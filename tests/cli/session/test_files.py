@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.bank_files import save_bank
 from itembank.errors import DataWarning
 from itembank.readers.read import read_responses
 from itembank.sessions.journal import read_journal
@@ -61,7 +60,7 @@ def test_bank_and_journal_can_be_moved_together(run, bank_folder, tmp_path, monk
 
 
 def test_a_bank_that_has_moved_is_named_and_another_one_refused(run, journal, tmp_path, bank_folder):
-    save_bank(make_bank(seed=5), tmp_path / "other")
+    make_bank(seed=5).save(tmp_path / "other")
     before = journal.read_bytes()
     for arguments in (("ask", journal), ("tell", journal, "math/0", "--response", 1), ("status", journal)):
         run.fails(1, "the bank it was started with", "session", *arguments, "--bank", tmp_path / "other")
@@ -113,7 +112,7 @@ def test_odd_ids_pass_through_and_drive_no_terminal(run, tmp_path, stdin):
     bank = make_bank(n_items=12)
     odd = ["-", "--help", "a b", "[red]x", "$(rm -rf /)", "../../etc", "日本", "q\x1b[31m", "'\"", "*", "%s", "\u2028"]
     bank.responses.items.replace_column(0, pl.Series("item_id", odd))
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     journal = tmp_path / "j"
     run("session", "start", tmp_path / "bank", "-o", journal, "--model-id", "\x1b[31mred [b]", *FAST)
     asked = run("session", "ask", journal, "-n", 12, "--format", "ids").out.split("\n")[:-1]
@@ -132,7 +131,7 @@ def test_odd_ids_pass_through_and_drive_no_terminal(run, tmp_path, stdin):
 def test_an_id_with_a_line_break_does_not_stand_on_a_line(run, tmp_path):
     bank = make_bank(n_items=3)
     bank.responses.items.replace_column(0, pl.Series("item_id", ["a\nb", "c", "d"]))
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     run("session", "start", tmp_path / "bank", "-o", tmp_path / "j", "--model-id", "m", *FAST)
     run.fails(1, "--format json", "session", "ask", tmp_path / "j", "-n", 3, "--format", "ids")
     content = run("session", "ask", tmp_path / "j", "-n", 3).json

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import itembank as ib
-from itembank.bank.bank_files import save_bank
 from itembank.publishing import without_responses
 from itembank.selection.criteria import DOptimality, VOptimality
 from itembank.sessions.journal import read_journal
-from itembank.sessions.journal_sessions import read_session
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST, ids, play, session_file, settings_of
@@ -40,7 +38,7 @@ def test_gives_what_the_loop_of_the_documentation_gives(run, journal, answers, t
     other.write_bytes(journal.read_bytes())
     play(run, other)
     outcome = run.ok("session", "run", journal, "--command", answers, "--shell", "--format", "json")
-    driven, by_hand = read_session(journal), read_session(other)
+    driven, by_hand = ib.read_session(journal), ib.read_session(other)
     assert driven.history == by_hand.history
     record = outcome.json
     assert record["scores"] == by_hand.estimate().scores.rows()
@@ -87,7 +85,7 @@ def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journa
     command = """echo '{"response": 1, "costs": {"tokens": 1e308}}'"""
     says = "a cost must be a number from 0 to 1e+15, got 1e+308 tokens"
     run.fails(1, says, "session", "run", journal, "--command", command, "--shell", "--jobs", 1)
-    assert (read_session(journal).n_items, read_session(journal).costs) == (0, {})
+    assert (ib.read_session(journal).n_items, ib.read_session(journal).costs) == (0, {})
 
 
 def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path):
@@ -99,7 +97,7 @@ def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path
 def test_failures_are_no_answers_and_too_many_end_the_run(run, journal):
     says = ("10 attempts in a row failed", "Exit status 7.", "is broken")
     run.fails(1, says, "session", "run", journal, "--command", "sh -c 'echo $0 is broken >&2; exit 7' {item_id}")
-    session = read_session(journal)
+    session = ib.read_session(journal)
     assert (session.n_items, session.pending, session.n_unasked) == (0, (), 60)
 
 
@@ -132,7 +130,7 @@ def test_whatever_ends_it_no_item_that_was_told_runs_twice(run, bank_folder, tmp
         _, said = process.communicate(timeout=120)
         assert "Traceback" not in said
         begun = count.read_text().splitlines()
-        for item in read_session(journal).told:  # what has begun when its answer is told is all that ever may
+        for item in ib.read_session(journal).told:  # what has begun when its answer is told is all that ever may
             told.setdefault(item, begun.count(item))
         if process.returncode == 0:
             break
@@ -140,7 +138,7 @@ def test_whatever_ends_it_no_item_that_was_told_runs_twice(run, bank_folder, tmp
     begun = count.read_text().splitlines()
     assert n_ended >= 3
     assert (len(told), {item: begun.count(item) for item in told}) == (24, told)
-    assert read_session(journal).costs == {"output_tokens": 48.0}
+    assert ib.read_session(journal).costs == {"output_tokens": 48.0}
 
 
 ENDS = ("SIGKILL", "SIGINT", "SIGINT SIGINT", "SIGTERM")
@@ -177,7 +175,7 @@ def test_the_toy_agent_answers_a_session(run, tmp_path, monkeypatch):
     start = ("session", "start", "bank", "-o", "j", "--model-id", "my-model", *FAST)
     run.ok(*start, "--max-cost", "cost_usd=0.05")
     run.ok("session", "run", "j", "--command", f"{sys.executable} {agent} {{item_id}}", "--jobs", 2)
-    session = read_session("j")
+    session = ib.read_session("j")
     assert session.n_items >= 3
     assert 0 < session.costs["cost_usd"] <= 0.06
 
@@ -271,7 +269,7 @@ def test_a_session_is_never_started_over(run, bank_folder, journal):
 def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_folds):
     bank = make_bank(n_models=12)
     chosen = ib.select(bank, 9, method="random", rng=0)
-    save_bank(without_responses(bank, selections=[chosen]), tmp_path / "tiny")
+    without_responses(bank, selections=[chosen]).save(tmp_path / "tiny")
     words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
     done = run(*words, tmp_path / "own.jsonl", *FAST)
     assert "Only items that the bank was published with are asked." in done.err

@@ -7,7 +7,8 @@ _OF_PREDICTION = "--set --tasks --show --against --assessor --figure --format --
 _DRAWN = "--kind --figure --target --assessor"
 _DRAWN_PREDICTION = "--kind --figure --set --tasks --assessor"
 _BOTH = " --assessor '2pl, random' --assessor 'task-mean, random'"
-_PREDICTED = "--against '2pl, random' --tasks 1 --figure out/p.png"
+_REDRAWN = "--tasks 1 --figure out/p.png"
+_PREDICTED = f"--against '2pl, random' {_REDRAWN}"
 _DRAWN_OF = {"items": ("cost", ""), "cost": ("items", ""), "tasks": ("models", _BOTH), "models": ("tasks", _BOTH)}
 _SHOWN = {
     "prediction": "",
@@ -39,7 +40,7 @@ _STUDIES = {
                 f"figure of {kind}": mode(
                     f"prediction --kind {kind} --figure out/f.png{more}",
                     _DRAWN_PREDICTION,
-                    f"--tasks 1 --figure out/p.png --kind {other}",
+                    f"{_REDRAWN} --kind {other}",
                 )
                 for kind, (other, more) in _DRAWN_OF.items()
             },
@@ -76,25 +77,20 @@ _STUDIES = {
 }
 
 _OF_BANK = "--bank suite-bank --law irsl --spec fitted-law.toml --format csv"
+_HELD_OUT = "suite.parquet --bank suite-bank --law irsl --format csv --spec two-sizes.toml --show comparison"
+_OF_FILES = "--builtin --loss --bank --law --spec --target-flops --show --figure --kind --format"
 _PRETRAIN = Case(
     never=PAGES,
     nowhere={"--builtin": "it takes the place of RESPONSES; scaling transfer has a mode of each"},
     modes={
-        "files": mode(
-            f"suite.parquet {_OF_BANK}",
-            "--builtin --loss --bank --law --spec --target-flops --show --figure --kind --format",
-        ),
+        "files": mode(f"suite.parquet {_OF_BANK}", _OF_FILES),
         "all laws": mode(f"suite.parquet {_OF_BANK} --show all", "--law"),
         "calibrating": mode(
             "suite-known.parquet --law irsl --spec calibrating.toml --format csv", "--spec", "--spec other-law.toml"
         ),
         "sigmoid": mode("suite.parquet --law sigmoid --spec few-recipes.toml --format csv", "--bank"),
         "two-step": mode("suite.parquet --law two-step --spec few-recipes.toml --format csv", "--loss"),
-        "held out": mode(
-            "suite.parquet --bank suite-bank --law irsl --format csv --spec two-sizes.toml --show comparison",
-            "--spec",
-            "--spec one-size.toml",
-        ),
+        "held out": mode(_HELD_OUT, "--spec", "--spec one-size.toml"),
         "unknown compute": mode(f"suite-unknown.parquet {_OF_BANK}", "--drop-unknown", codes=(1,)),
         "figure of laws": mode(f"suite.parquet {_OF_BANK} --figure out/f.png --kind laws", "--figure --kind"),
     },
@@ -104,20 +100,16 @@ _PRETRAIN = Case(
     no_effect={("files", "--law"): "a CSV has the law that is named first, unless all are asked for"},
 )
 _ASKED = "--model model-1 --k 1,10 --format csv"
-_KNOWN = f"--bank samples-bank --spec model-based.toml {_ASKED}"
+_KNOWN = f"--method irsl --bank samples-bank --spec model-based.toml {_ASKED}"
 _TEST_TIME = Case(
     never=PAGES,
     modes={
-        "files": mode(
-            f"samples.parquet --method irsl {_KNOWN}", "--model --k --method --spec --format --show --figure"
-        ),
+        "files": mode(f"samples.parquet {_KNOWN}", "--model --k --method --spec --format --show --figure"),
         "unbiased": mode(f"samples-gaps.parquet --method unbiased {_ASKED}", "--bank"),
-        "gaps": mode(f"samples-gaps.parquet --method irsl {_KNOWN}", "--spec", "--spec unsampled.toml"),
+        "gaps": mode(f"samples-gaps.parquet {_KNOWN}", "--spec", "--spec unsampled.toml"),
         "calibrating": mode(f"samples.parquet --method irsl-plug-in {_ASKED}", "--bank"),
         "budget": mode(
-            f"samples.parquet --method irsl {_KNOWN} --budget 10 --show errors",
-            "--budget --spec",
-            "--spec without-rare.toml",
+            f"samples.parquet {_KNOWN} --budget 10 --show errors", "--budget --spec", "--spec without-rare.toml"
         ),
         "builtin": mode("--builtin bytelms-samples --method unbiased --k 1 --format csv", "--builtin"),
     },
@@ -126,31 +118,27 @@ _TEST_TIME = Case(
     stops={("builtin", "--builtin"): "without counts"},
 )
 _SCORES = "--method scores --format csv"
+_VALIDITY = "two.parquet --show validity"
+_FORCED = "--spec forced.toml"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
     modes={
         "files": mode(
-            f"two.parquet --spec forced.toml {_ONE_TO_OTHER}", "--bank --k --target --method --show --figure --format"
+            f"two.parquet {_FORCED} {_ONE_TO_OTHER}", "--bank --k --target --method --show --figure --format"
         ),
         "known models": mode(f"two-known.parquet --show models --spec forced.toml {_ONE_TO_OTHER}", "--clusters"),
         "in turn": mode(f"two.parquet --spec two-folds.toml {_ONE_TO_OTHER}", "--spec", "--spec three-folds.toml"),
         "easy to hard": mode(f"two.parquet --source s0 {_SCORES}", "--spec", codes=(1,)),
-        "forced": mode(
-            f"two.parquet --source s0 --spec forced.toml {_SCORES}", "--spec --source --target", "--target s1"
-        ),
+        "forced": mode(f"two.parquet --source s0 {_FORCED} {_SCORES}", "--spec --source --target", "--target s1"),
         "counts": mode(f"samples.parquet --source math --target code --spec forced.toml {_SCORES}", "--k"),
         "new models": mode(f"two-new.parquet {_ONE_TO_OTHER}", "--bank", codes=(1,)),
         "builtin": mode(
             f"--builtin bytelms --source copying --target reversal --spec two-folds.toml {_SCORES}", "--builtin"
         ),
         "validity": mode(
-            "two.parquet --show validity --format csv",
-            "--clusters --format --source --method --bank",
-            "--clusters recipe",
+            f"{_VALIDITY} --format csv", "--clusters --format --source --method --bank", "--clusters recipe"
         ),
-        "validity of a pair": mode(
-            "two.parquet --show validity --source s0 --target s1 --figure out/g.png", "--source --figure"
-        ),
+        "validity of a pair": mode(f"{_VALIDITY} --source s0 --target s1 --figure out/g.png", "--source --figure"),
     },
     values="--format json --builtin classifiers --source s1 --target s0 --k 1,2 --method common-scale "
     "--bank two-bank --spec few-easy.toml --clusters kind --show models --figure out/f.png",
