@@ -65,9 +65,8 @@ def test_log_and_info_say_who_did_what_when_and_why(run, folder, monkeypatch):
 def test_both_scores_are_estimated_with_their_intervals(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
     ids = ib.load_bank(folder / "bank").item_ids[::2]
-    (folder / "one.csv").write_text(
-        "model_id,item_id,response\n" + "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids)), encoding="utf-8"
-    )
+    rows = "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids))
+    (folder / "one.csv").write_text(f"model_id,item_id,response\n{rows}", encoding="utf-8")
     fast = ("--method", "p-irt", "--interval", "model-based", "--format", "json")
     before = run("estimate", "bank", "one.csv", *fast).json["rows"]
     of_old = run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).json["rows"]
@@ -177,8 +176,7 @@ def test_a_selection_says_how_items_were_chosen_and_what_cannot_be_added_is_said
         ways = ib.load_bank("grown").responses.models["answered_how"].to_list()
         assert ways[-1] in {way, "complete"}
         assert way in ways
-    refused = run(*words, "--how", "random", "-o", "other")
-    assert refused.code == 2
+    assert run(*words, "--how", "random", "-o", "other").code == 2
     run.fails(1, "bank add-items", "bank", "add-models", "bank", "late.parquet", "-o", "bank-2")
     run.fails(1, "bank add-models", "bank", "add-items", "bank", "models.parquet", "-o", "bank-2")
     assert not (place / "bank-2").exists()

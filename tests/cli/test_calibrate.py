@@ -150,9 +150,8 @@ def test_items_that_only_the_threshold_makes_alike_are_told_so(run, response_fil
     given = make_bank(n_models=25, n_items=40).responses
     values = given.responses * np.where(given.responses == 1.0, np.linspace(0.8, 1.0, 40), 1.0)
     values[:, 0] = np.linspace(0.9, 1.0, 25)
-    ib.write_responses(
-        ib.ResponseMatrix.create(values, models=given.models, items=given.items), tmp_path / "shares.parquet"
-    )
+    shares = ib.ResponseMatrix.create(values, models=given.models, items=given.items)
+    ib.write_responses(shares, tmp_path / "shares.parquet")
     for path, words in ((response_file, "all"), (tmp_path / "shares.parquet", "after the threshold, all")):
         for command in (("calibrate", path, "-o", tmp_path / path.stem, *QUICK), ("info", tmp_path / path.stem)):
             found = re.findall(r"n_degenerate_items +\d+ \((.*) models answered alike\)", run.ok(*command).out)
@@ -182,9 +181,8 @@ def counts(tmp_path):
     rng, chances, scenarios = simulated_chances()
     values = rng.binomial(8, chances) / 8
     trials = np.full(values.shape, 8)
-    ib.write_responses(
-        ib.ResponseMatrix.create(values, n_trials=trials, scenarios=scenarios), tmp_path / "counts.parquet"
-    )
+    matrix = ib.ResponseMatrix.create(values, n_trials=trials, scenarios=scenarios)
+    ib.write_responses(matrix, tmp_path / "counts.parquet")
     return tmp_path / "counts.parquet"
 
 
@@ -239,9 +237,8 @@ def results(path, models, rng, n_items=80):
 
 
 def test_from_items_alone_to_an_estimate(run, tmp_path, rng):
-    outcome = run.ok(
-        "calibrate", "--items", table(tmp_path / "items.csv", 240), "-o", tmp_path / "bank", "--format", "json"
-    )
+    items = table(tmp_path / "items.csv", 240)
+    outcome = run.ok("calibrate", "--items", items, "-o", tmp_path / "bank", "--format", "json")
     row = outcome.json["rows"][0]
     assert (row["n_models"], row["n_items"], row["method"]) == (0, 240, "few-models")
     assert row["half_width"] > row["half_width_3_models"] > row["half_width_10_models"]

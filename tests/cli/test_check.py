@@ -229,10 +229,8 @@ def test_all_items_are_written_as_a_table_also_of_a_bank(run, faulty, tmp_path, 
 
 
 def test_formulas_in_texts_of_strangers_are_text_in_csv_and_ids_come_back(run, faulty, tmp_path):
-    matrix = ib.read_responses([faulty])
-    renamed = matrix.items.with_columns(
-        item_id=pl.col("item_id").replace("item-6", "=item-6"), question=pl.lit("=HYPERLINK(A1)")
-    )
+    matrix, ids = ib.read_responses([faulty]), pl.col("item_id").replace("item-6", "=item-6")
+    renamed = matrix.items.with_columns(item_id=ids, question=pl.lit("=HYPERLINK(A1)"))
     path = tmp_path / "responses.parquet"
     ib.write_responses(ib.ResponseMatrix.create(matrix.responses, items=renamed), path)
     printed = run("check", path, "--reason", "dead", "-o", tmp_path / "a.csv", "--format", "csv").out

@@ -73,9 +73,7 @@ def test_types_and_defaults_are_those_of_the_signature():
 
     done = CliRunner().invoke(signed, ["a", "b", "--name", "c"])
     assert (done.exit_code, found.pop()) == (0, (("a",), "b", 3, "slow", (), False, "c"))
-    CliRunner().invoke(
-        signed, ["a", "b", "-n", "5", "--how", "fast", "--many", "1", "--many", "2.5", "--on", "--name", "c"]
-    )
+    CliRunner().invoke(signed, shlex.split("a b -n 5 --how fast --many 1 --many 2.5 --on --name c"))
     assert found.pop() == (("a",), "b", 5, "fast", (1.0, 2.5), True, "c")
     for words, missing in ((["a", "b"], "--name"), (["--name", "c"], "FILES...")):
         done = CliRunner().invoke(signed, words)
@@ -312,6 +310,5 @@ def _without_lm_eval(monkeypatch):
 
 
 def test_without_lm_eval_the_package_is_named(run, fitted_bank, tmp_path):
-    run.fails(
-        1, "pip install 'lm_eval>=0.4.5,<0.6'", "run", "lm-eval", fitted_bank, "-n", 3, "-o", tmp_path / "run", *MODEL
-    )
+    words = ("run", "lm-eval", fitted_bank, "-n", 3, "-o", tmp_path / "run", *MODEL)
+    run.fails(1, "pip install 'lm_eval>=0.4.5,<0.6'", *words)

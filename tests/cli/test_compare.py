@@ -199,9 +199,8 @@ def test_a_selection_limits_what_is_said_of_chance_too(run, tmp_path, option):
         counts = rng.binomial(4, 0.6, (1, 60)), np.full((1, 60), 4)
         matrix = ib.ResponseMatrix.from_counts(*counts, model_ids=[name])
         ib.write_responses(matrix, tmp_path / f"{name}.parquet")
-    ib.Selection(tuple(matrix.item_ids[:40]), ("all",) * 40, np.full(40, 1 / 40), "by hand", "").save(
-        tmp_path / "selection.json"
-    )
+    chosen = ib.Selection(tuple(matrix.item_ids[:40]), ("all",) * 40, np.full(40, 1 / 40), "by hand", "")
+    chosen.save(tmp_path / "selection.json")
     files = tmp_path / "old.parquet", tmp_path / "new.parquet", "--selection", tmp_path / "selection.json"
     found = run("gate", *files, option, "--format", "json").json
     assert (found["repeats"][0] if option == "--repeats" else found)["n_items"] == 40

@@ -161,9 +161,8 @@ def with_more(new_models, tmp_path):
     matrix, _ = new_models
     names = [*matrix.item_ids, "mmlu/99999", "mmlu/99998"]
     answers = np.column_stack([matrix.responses, np.ones((2, 2))])
-    ib.write_responses(
-        ib.ResponseMatrix.create(answers, model_ids=matrix.model_ids, item_ids=names), tmp_path / "m.parquet"
-    )
+    more = ib.ResponseMatrix.create(answers, model_ids=matrix.model_ids, item_ids=names)
+    ib.write_responses(more, tmp_path / "m.parquet")
     return tmp_path / "m.parquet"
 
 
@@ -237,9 +236,8 @@ def test_tables_pages_and_selections_name_the_score(run, folder, bank_with_board
     assert "itembank plan" not in text  # no draw gives that score an interval
     outcome = run.ok("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
     assert "interval of 'board': about ±" in outcome.err
-    run.fails(
-        2, "goes with --method auto", "select", bank_with_board, "-n", 9, "--target", "board", "--method", "random"
-    )
+    words = ("select", bank_with_board, "-n", 9, "--target", "board", "--method", "random")
+    run.fails(2, "goes with --method auto", *words)
 
 
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank, folder):

@@ -51,9 +51,8 @@ def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(
 def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, tmp_path):
     responses = make_bank(n_models=20).responses
     items = responses.items.with_columns(scenario=pl.lit("all of it"))
-    ib.write_responses(
-        ib.ResponseMatrix.create(responses.responses, models=responses.models, items=items), tmp_path / "r.parquet"
-    )
+    one = ib.ResponseMatrix.create(responses.responses, models=responses.models, items=items)
+    ib.write_responses(one, tmp_path / "r.parquet")
     words = ("--method", "map", "--dims", 1, "--no-folds")
     run.ok("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *words)
     shown = run("info", tmp_path / "bank").out
@@ -86,9 +85,8 @@ def test_scores_of_different_models_are_told(run, tmp_path):
 
 def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
     trials = np.array([[0, 4, 4, 4], [4, 4, 0, 0]])
-    matrix = ib.ResponseMatrix.from_counts(
-        np.array([[0, 1, 2, 4], [3, 0, 0, 0]]), trials, model_ids=["a", "b"], scenarios=["x", "x", "y", "y"]
-    )
+    named = {"model_ids": ["a", "b"], "scenarios": ["x", "x", "y", "y"]}
+    matrix = ib.ResponseMatrix.from_counts(np.array([[0, 1, 2, 4], [3, 0, 0, 0]]), trials, **named)
     path = tmp_path / "responses.parquet"
     ib.write_responses(matrix, path)
     found = run.json("info", path)

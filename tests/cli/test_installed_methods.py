@@ -93,9 +93,8 @@ def test_an_installed_calibration_makes_banks_that_can_be_read(run, tmp_path):
     responses = make_bank().responses
     assert fit_item_model(responses, "rough").message == "rough"
     ib.write_responses(responses, tmp_path / "past.parquet")
-    run.ok(
-        "calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", "--method", "rough", "--dims", 1, "--no-folds"
-    )
+    words = ("--method", "rough", "--dims", 1, "--no-folds")
+    run.ok("calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", *words)
     assert ib.load_bank(tmp_path / "bank").calibration.method == "rough"
 
 

@@ -84,9 +84,8 @@ def odd_folder(tmp_path, *ids):
 
 def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
     folder = odd_folder(tmp_path, "new\nline")
-    run.fails(
-        1, "line break", "select", folder, "-n", 30, "--method", "random", "--ids", "list", "-o", tmp_path / "s.json"
-    )
+    words = ("-n", 30, "--method", "random", "--ids", "list", "-o", tmp_path / "s.json")
+    run.fails(1, "line break", "select", folder, *words)
     assert not (tmp_path / "s.json").exists()
 
 
@@ -184,9 +183,8 @@ def test_goals_are_reached_or_said_to_be_out_of_reach(run, planned_folder):
     assert "mostly narrower" in outcome.err
     assert "an interval of math of ±" in outcome.out
     said = run.ok("plan", planned_folder, "--difference", 0.01, "--max-items", 2)
-    assert said.out.startswith(
-        "2 items are too few for telling apart models that differ by 0.01 (1 points) on 'overall'"
-    )
+    few = "2 items are too few for telling apart models that differ by 0.01 (1 points) on 'overall'"
+    assert said.out.startswith(few)
     assert "they show no difference" in said.out
     assert said.out.split()[-1] == "none"
     assert run.json("plan", planned_folder, "--max-items", 2)["sizes"][0]["detectable_difference"] == 1.0

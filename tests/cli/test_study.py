@@ -144,9 +144,8 @@ def test_dimensions_homogeneity_and_predictions_as_json_with_a_figure(run, respo
 def test_homogeneity_of_a_bank_is_that_of_its_responses_and_figures_have_costs(run, responses_file, tmp_path):
     bank = tmp_path / "bank"
     run.ok("calibrate", responses_file, "-o", bank, "--method", "map", "--dims", 1, "--no-folds")
-    of_bank, of_responses = (
-        run("study", "homogeneity", source, "--format", "csv").out for source in (bank, responses_file)
-    )
+    command = ("study", "homogeneity")
+    of_bank, of_responses = (run(*command, one, "--format", "csv").out for one in (bank, responses_file))
     assert of_bank == of_responses
     assert of_bank.startswith("scenario,n_items")
     plain, costs = simulated(8, 20, 1), {"output_tokens": np.ones((8, 20))}

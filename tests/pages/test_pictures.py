@@ -99,9 +99,8 @@ def test_titles_of_panels_are_as_long_as_their_panels_are_wide(tmp_path):
 
 
 def test_control_characters_and_markup_of_names_are_shown_and_never_drawn(tmp_path):
-    text = (
-        drawn("\x1b[31mred\x00", title="\x1btwo\n" + 5000 * "x ").save(tmp_path / "f.svg").read_text(encoding="utf-8")
-    )
+    picture = drawn("\x1b[31mred\x00", title="\x1btwo\n" + 5000 * "x ").save(tmp_path / "f.svg")
+    text = picture.read_text(encoding="utf-8")
     assert ("\x1b" in text, "\x00" in text) == (False, False)
     assert "\\x1b[31mred\\x00" in text
     shown = drawn(title="<b>bold</b>")._repr_html_()

@@ -37,10 +37,8 @@ BAR = {"mark": "bar", "encoding": {"x": {"field": "id", "type": "nominal"}, "y":
 @pytest.fixture(scope="module")
 def page():
     data = Data("things", {"id": [HOSTILE, "b", "c"], "value": np.array([0.25, np.nan, -1 / 3])})
-    table = Table(
-        HOSTILE, data, (Column("id", HOSTILE, "id"), Column("value", "Value", "percent", explanation=HOSTILE))
-    )
-    chart = Chart(HOSTILE, BAR, (data,), f"Three bars {HOSTILE}", table=table)
+    columns = (Column("id", HOSTILE, "id"), Column("value", "Value", "percent", explanation=HOSTILE))
+    chart = Chart(HOSTILE, BAR, (data,), f"Three bars {HOSTILE}", table=Table(HOSTILE, data, columns))
     words = (Text(HOSTILE), Caution(HOSTILE), Facts(((HOSTILE, HOSTILE),), title=HOSTILE))
     lead = (Answer(HOSTILE, "1", HOSTILE, HOSTILE, citation=HOSTILE),)
     return Page(HOSTILE, HOSTILE, lead, (Section(HOSTILE, (chart, *words), HOSTILE),), ((HOSTILE, HOSTILE),), HOSTILE)

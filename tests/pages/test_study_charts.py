@@ -100,9 +100,8 @@ def test_spread_shows_every_model_at_one_size():
     data = pl.DataFrame({name: list(values) for name, values in columns_of(chart).items()}).filter(split="k-fold")
     selector, _, estimator = data["method"][0].split()
     part = ESTIMATES.filter(split="k-fold", selector=selector, estimator=estimator, budget=30.0)
-    expected = part.group_by("model_id").agg(
-        x=pl.col("truth").mean(), y=100.0 * (pl.col("estimate") - pl.col("truth")).mean()
-    )
+    error = 100.0 * (pl.col("estimate") - pl.col("truth")).mean()
+    expected = part.group_by("model_id").agg(x=pl.col("truth").mean(), y=error)
     np.testing.assert_allclose(np.sort(data["truth"]), np.sort(expected["x"]))
     np.testing.assert_allclose(np.sort(data["error"]), np.sort(expected["y"]))
     assert "with 30 items" in chart.title
@@ -250,9 +249,8 @@ def test_weights_of_items_and_of_parts_of_few_selections(tmp_path):
     chosen = {method: select(bank, 9, method=method, rng=0) for method in ("random", "anchor-irt")}
     found = selection_weights(bank, chosen)
     chart = selection_weights_chart(found)
-    np.testing.assert_allclose(
-        columns_of(chart, "weights")["weight"], np.concatenate([found.weights[name] for name in chosen])
-    )
+    weights = np.concatenate([found.weights[name] for name in chosen])
+    np.testing.assert_allclose(columns_of(chart, "weights")["weight"], weights)
     parts = columns_of(chart, "parts")
     finest = found.finest.sort(pl.col("selection") != "random", maintain_order=True)
     np.testing.assert_allclose(parts["weight"], finest["weight"])
