@@ -157,7 +157,7 @@ def test_banks_responses_and_estimates_are_shown_short():
     estimates = estimate(bank, bank.responses, method="mean", interval="model-based")
     for thing in (bank, bank.responses, bank.calibration, bank.parameters, bank.targets, estimates):
         check_short(thing)
-        has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_shown.py
+        has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_render.py
         assert has_pieces or "<" not in thing._repr_html_().replace("<pre>", "").replace("</pre>", "")
     assert "12 past models x 30 items\n  3 scenarios: 'math', 'code', 'law'" in repr(bank)
     assert "Responses of 12 models x 30 items, right or wrong; 92.8 % are known" in repr(bank.responses)

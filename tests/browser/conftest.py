@@ -16,8 +16,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-PATIENCE = 60_000
-"""Milliseconds that a page may take on a machine with much else to do."""
+PATIENCE = 60_000  # Milliseconds that a page may take on a machine with much else to do
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +34,6 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """Write each kind of page when it is first asked for."""
     folder, paths = tmp_path_factory.mktemp("reports"), {}
 
     def write(name: str) -> Path:
@@ -47,8 +45,6 @@ def written(tmp_path_factory):
 
 
 class Watched:
-    """An open page, with what it said and what it asked the network for."""
-
     def __init__(self, page, path: Path) -> None:
         self.page, self.path = page, path
         self.said: list[str] = []
@@ -68,14 +64,12 @@ class Watched:
 
     @property
     def requests(self) -> list[str]:
-        """What was asked for besides the page itself and what it made in memory."""
         own = {self.path.as_uri()}
         return [url for url in self.asked if url.split("#")[0] not in own and not url.startswith(("blob:", "data:"))]
 
 
 @pytest.fixture
 def open_page(chromium, written):
-    """Open one kind of page: `open_page(name, width=..., dark=...)`."""
     contexts = []
 
     def open_it(name: str, *, width: int = 1200, dark: bool = False) -> Watched:

@@ -15,6 +15,11 @@ PHONE, DESKTOP = 390, 1200
 SERIOUS = {"serious", "critical"}
 
 
+def unfold(page):
+    for fold in page.locator("details").all():
+        fold.evaluate("one => { one.open = true }")
+
+
 @pytest.fixture(params=PAGES)
 def name(request):
     return request.param
@@ -33,17 +38,21 @@ def test_opens_without_an_error_or_a_request(open_page, name, width, dark):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_draws_every_chart(open_page, name):
+def test_draws_every_chart_and_shows_strangers_names_as_they_are(open_page, name):
     page = open_page(name).page
-    for fold in page.locator("details").all():
-        fold.evaluate("one => { one.open = true }")
+    unfold(page)
     page.wait_for_timeout(300)
     charts = page.locator(".picture")
-    drawn = page.locator(".picture.drawn svg, .picture.drawn canvas")
-    assert drawn.count() == charts.count()
+    assert page.locator(".picture.drawn svg, .picture.drawn canvas").count() == charts.count()
     for chart in charts.all():
         assert len(chart.get_attribute("aria-label")) > 20
         assert chart.bounding_box()["height"] > 40
+    assert page.locator("main img, main iframe, main object, main embed").count() == 0
+    assert page.locator("script").count() == page.locator("body > script").count()
+    text = page.locator("body").inner_text()
+    assert any(payload in text for payload in PAYLOADS)
+    assert not page.locator("a[href]:not([href^='#'])").count()
+    assert page.evaluate("window.hit") is None
 
 
 def test_a_chart_that_cannot_be_drawn_is_named_and_takes_no_other_with_it(chromium, tmp_path):
@@ -73,21 +82,9 @@ def test_a_chart_that_cannot_be_drawn_is_named_and_takes_no_other_with_it(chromi
 def test_has_no_serious_fault_for_who_cannot_see_it(open_page, name):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed: make test-browser")
     for dark in (False, True):
-        page = open_page(name, dark=dark).page
-        found = axe.Axe().run(page).response["violations"]
+        found = axe.Axe().run(open_page(name, dark=dark).page).response["violations"]
         serious = [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in SERIOUS]
         assert serious == []
-
-
-def test_shows_strangers_names_as_they_are(open_page, name):
-    opened = open_page(name)
-    page = opened.page
-    assert page.locator("main img, main iframe, main object, main embed").count() == 0
-    assert page.locator("script").count() == page.locator("body > script").count()
-    text = page.locator("body").inner_text()
-    assert any(payload in text for payload in PAYLOADS)
-    assert not page.locator("a[href]:not([href^='#'])").count()
-    assert page.evaluate("window.hit") is None
 
 
 def test_refuses_scripts_and_requests_that_the_page_does_not_have(open_page, name):
@@ -113,8 +110,7 @@ def test_refuses_scripts_and_requests_that_the_page_does_not_have(open_page, nam
 
 def test_prints(open_page, name, tmp_path):
     opened = open_page(name, dark=True)
-    before = opened.page.locator(".picture.drawn").count()
-    written = opened.page.pdf()
+    before, written = opened.page.locator(".picture.drawn").count(), opened.page.pdf()
     assert written.startswith(b"%PDF")
     assert len(written) > 5_000
     assert opened.page.locator(".picture.drawn").count() == before
@@ -122,7 +118,6 @@ def test_prints(open_page, name, tmp_path):
 
 
 def long_table(page):
-    """Return the first table that has more rows than it shows."""
     return page.locator(".table:has(input[type=search])").first
 
 
@@ -131,8 +126,7 @@ def cells(table, column):
 
 
 def test_a_question_leads_to_its_text_and_answers_in_any_order(open_page):
-    page = open_page("one-model", width=PHONE).page
-    table = page.locator(".table:has(.entry)")
+    table = open_page("one-model", width=PHONE).page.locator(".table:has(.entry)")
     assert table.locator(".entry:visible").count() == 0
     for _ in range(2):
         link = table.locator("td.id a").first
@@ -243,8 +237,7 @@ def test_reads_without_scripts(chromium, written):
 
 def test_rows_are_cards_on_a_phone_and_no_column_is_lost(open_page, name):
     page = open_page(name, width=PHONE).page
-    for fold in page.locator("details").all():
-        fold.evaluate("one => { one.open = true }")
+    unfold(page)
     too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"
     assert page.locator(".scroll").evaluate_all(too_wide) == []
     for table in page.locator(".scroll table").all():

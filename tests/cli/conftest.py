@@ -4,11 +4,33 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from itembank.bank.bank_files import load_bank, save_bank
+import itembank as ib
 from itembank.cli.main import cli
-from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.preparation import prepare
 from tests.bank.banks import make_bank
+from tests.conftest import Runner
+
+
+def holds(text, *parts):
+    """Check that a text has all of these words."""
+    missing = [part for part in parts if part not in text]
+    assert not missing, f"{missing} not in {text}"
+
+
+class Refused(Runner):
+    """The command line, with commands that must fail."""
+
+    def fails(self, code, says, *arguments):
+        """Run a command that must end with this code, say these words, or all of several, and print nothing."""
+        outcome = self(*arguments)
+        assert (outcome.code, outcome.out) == (code, ""), outcome.err
+        holds(" ".join(outcome.err.split()), *([says] if isinstance(says, str) else says))
+        return outcome
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line: `run.fails(...)` where it must fail, and what `tests.conftest` has."""
+    return Refused(capsys, monkeypatch)
 
 
 def offered_methods(command):
@@ -24,29 +46,26 @@ def spec_file(folder, content):
 
 
 def new_results():
-    """Answers of two models that are not in the small bank, to all of its items."""
     answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
+    return ib.ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
 
 
 @pytest.fixture(scope="session")
 def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""
     folder = tmp_path_factory.mktemp("fitted") / "bank"
-    save_bank(make_bank(), folder)
-    prepare(load_bank(folder), keep_in_bank=True)
+    make_bank().save(folder)
+    ib.prepare(ib.load_bank(folder), keep_in_bank=True)
     return folder
 
 
 @pytest.fixture
 def bank_folder(fitted_bank, tmp_path):
-    """A copy of the small bank, to be changed at will."""
     return shutil.copytree(fitted_bank, tmp_path / "bank")
 
 
 @pytest.fixture(scope="module")
 def made(workplace):
-    """What the command that made the study of a module's workplace printed."""
     words = ["study", "run", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 0, result.output
@@ -55,7 +74,6 @@ def made(workplace):
 
 @pytest.fixture(scope="module")
 def study(made, workplace):
-    """The folder of the finished study."""
     return workplace / "done"
 
 

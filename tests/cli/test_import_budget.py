@@ -4,8 +4,7 @@ import json
 import subprocess
 import sys
 
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
+import itembank as ib
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import LIMIT
 
@@ -30,8 +29,7 @@ COMMANDS = (
     ("estimate bank new.parquet --method p-irt --interval model-based", READING),
     ("estimate bank new.parquet", FITTING),
     ("select bank -n 9", FITTING),
-)
-"""Commands with what they may load, each more than those before it: one process runs them in turn."""
+)  # Commands with what they may load, each more than those before it: one process runs them in turn
 WINGS = {"itembank_harnesses", "itembank_studies", "itembank_scaling"}
 OF_WINGS = ("bank list", "import --help", "run lm-eval --help", "run inspect --help", "run harbor --help")
 """Commands that are another package's, or tell of what others bring: these may load the packages, and nothing heavy."""
@@ -68,8 +66,8 @@ def test_a_command_loads_no_more_than_it_may(run, fitted_bank, tmp_path):
     (tmp_path / "bank").symlink_to(fitted_bank)
     (tmp_path / "past.csv").write_text("model_id,item_id,response\na,x,1\na,y,0\n")
     past = make_bank().responses
-    write_responses(
-        ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
+    ib.write_responses(
+        ib.ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
     )
     run.ok("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
     loaded = loaded_by([words for words, _ in COMMANDS], tmp_path)

@@ -1,5 +1,6 @@
 """The commands of the page on data, as they are printed there, on files of our own in the layout of each tool."""
 
+import itertools
 import json
 import re
 import shlex
@@ -20,8 +21,7 @@ COMMANDS = {
     for line in code.replace("\\\n", " ").splitlines()
     if line.startswith("itembank import") and ("--jq" in line or "irsl/" in line)
     for words in [shlex.split(line)]
-}
-"""By what is imported."""
+}  # By what is imported
 
 
 def write(path, *values):
@@ -32,7 +32,6 @@ def write(path, *values):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """One file, or a few, of each tool."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     write(tmp_path / "run.json", {"samples": [{"doc": {"id": k}, "metrics": {"acc": k % 2}} for k in range(4)]})
@@ -40,18 +39,11 @@ def folder(tmp_path, monkeypatch):
     asked = [{"question_id": 70 + k, "question": f"Q{k}", **about, "pred": "AB"[k]} for k in (0, 1)]
     write(tmp_path / "outputs" / "llm.json", asked)
     failed = {("b", 1): 2, ("b", 0): 1}
-    rows = [
-        {
-            "testIdx": k,
-            "promptIdx": "ab".index(one),
-            "provider": {"id": one, "label": ""},
-            "success": (one, k) not in failed,
-            "score": 0.5 * (one == "a"),
-            "failureReason": failed.get((one, k), 0),
-        }
-        for k in (0, 1)
-        for one in ("a", "b")
-    ]
+    rows = []
+    for k, one in itertools.product((0, 1), "ab"):
+        ended = {"failureReason": failed.get((one, k), 0), "success": (one, k) not in failed}
+        ended["score"] = 0.5 * (one == "a")
+        rows.append({"testIdx": k, "promptIdx": "ab".index(one), "provider": {"id": one, "label": ""}, **ended})
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
     metrics = [{"name": "Bias", "score": 1.0}, {"name": "Correctness", "score": 0.25, "evaluationModel": "judge-a"}]
     cases: list[dict] = [{"name": f"case {k}", "metricsData": metrics[:: 1 - 2 * k]} for k in (0, 1)]
@@ -70,15 +62,12 @@ def folder(tmp_path, monkeypatch):
     simple = {"metadata": {"example_level_metadata": [{"prompt_id": one, "score": score} for one, score in scores]}}
     write(tmp_path / "simple" / "healthbench_gpt_4.1-mini_20250513_101530_allresults.json", simple)
     ref, op = "weave:///e/p/object", "weave:///e/p/op"
-    calls = [
-        {
-            "op_name": f"{op}/Evaluation.predict_and_score:abc",
-            "inputs": {"model": f"{ref}/llm:v1", "example": f"{ref}/Dataset:d/attr/rows/id/q{k}"},
-            "output": {"output": "x", "scores": {"exact_match": k == 1} if k < 2 else {}, "model_latency": 0.5},
-            "exception": None,
-        }
-        for k in range(3)
-    ]
+    calls = []
+    for k in range(3):
+        asked = {"model": f"{ref}/llm:v1", "example": f"{ref}/Dataset:d/attr/rows/id/q{k}"}
+        given = {"output": "x", "scores": {"exact_match": k == 1} if k < 2 else {}, "model_latency": 0.5}
+        named = {"op_name": f"{op}/Evaluation.predict_and_score:abc", "exception": None}
+        calls.append({**named, "inputs": asked, "output": given})
     broken = {**calls[0], "output": None, "exception": "TimeoutError"}
     broken["inputs"] = {**calls[0]["inputs"], "example": f"{ref}/Dataset:d/attr/rows/id/q3"}
     write(tmp_path / "weave.jsonl", {"op_name": f"{op}/Evaluation.evaluate:abc", "output": {}}, *calls, broken)
@@ -126,7 +115,6 @@ def test_the_page_has_an_example_of_each_tool():
 
 
 def imported(run, folder, name, *words):
-    """Run the page's command for these files, and return the responses."""
     command = COMMANDS[name]
     run.ok(command[1], *sorted(folder.glob(command[2].rstrip("/"))), *command[3:], *words)
     return read_responses(folder / "responses.parquet")
@@ -168,8 +156,7 @@ PUBLIC = {
     "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a + prompt 0": 6, "provider:b + prompt 0": 2}),
     "lists/*.json": ("21-parallel-lists.json", {"org/rm": 3}),
     "evals/*.jsonl": ("27-event-log.jsonl", {"m": 3}),
-}
-"""Of files laid out as those of bug reports: right answers of each model."""
+}  # Of files laid out as those of bug reports: right answers of each model
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -178,8 +165,7 @@ def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tm
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     pattern, expected = PUBLIC[name]
-    command = COMMANDS[name]
-    files = sorted((shared_dir / "inputs").glob(pattern))
+    command, files = COMMANDS[name], sorted((shared_dir / "inputs").glob(pattern))
     if not files:
         pytest.skip(f"no {pattern} among the reference data")
     run.ok(command[1], *files, *command[3:])
@@ -238,8 +224,8 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         words = ("--jq", "langsmith.jq", "--spec", "spec.toml")
         assert run("import", "langsmith", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
-    done = run("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
-    assert (done.code, "none: must hold files of JSON for the program of jq, got none" in done.err) == (1, True)
+    command = ("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
+    run.fails(1, "none: must hold files of JSON for the program of jq, got none", *command)
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):
@@ -248,9 +234,8 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
     row = "{model_id: $stem, item_id: .q, response: .right, error, epoch: .attempt}"
     (folder / "our.jq").write_text(f"# a row an attempt\n{row} # end\n")
     for number, one in enumerate(right):
-        attempts = [
-            {"q": f"q{k}", "right": bool(is_right), "attempt": n} for k, is_right in enumerate(one) for n in (1, 2)
-        ]
+        pairs = itertools.product(enumerate(one), (1, 2))
+        attempts = [{"q": f"q{k}", "right": bool(is_right), "attempt": n} for (k, is_right), n in pairs]
         write(folder / "past" / f"m{number}.jsonl", *attempts)
     new = [{"q": f"q{k}", "right": k % 2 == 0, "attempt": n} for k in range(40) for n in (1, 2)]
     new[0] = {**new[0], "right": False, "error": "timeout"}
@@ -260,31 +245,27 @@ def test_every_reader_of_new_results_takes_the_program(folder, run):
     run.ok("import", "new", "--jq", "our.jq", "--repeats", "count", "-o", "new.parquet")
     estimates = [run.json("estimate", "bank", *words) for words in (["new.parquet"], ["new", "--jq", "our.jq"])]
     assert estimates[0] == estimates[1]
-    assert estimates[1]["rows"][0]["estimate"] == pytest.approx(
-        0.5
-    )  # every second one is right, and the lost attempt does not count
+    # every second one is right, and the lost attempt does not count
+    assert estimates[1]["rows"][0]["estimate"] == pytest.approx(0.5)
     jq = ("--jq", "our.jq")
-    outcomes = [
-        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--repeats", *jq),
-        run("gate", "past/m1.jsonl", "past/m2.jsonl", "--bank", "bank", *jq),
-        run("gate", "start", "past/m1.jsonl", "--bank", "bank", "--margin", "0.3", "-o", "gate", *jq),
-        run("gate", "next", "gate", "new", *jq),
-        run("check", "bank", "new", *jq),
-        run("compare", "bank", "past/m1.jsonl", "new", *jq),
-    ]
-    assert [one.code in {0, 1, 3} and "Error" not in one.err for one in outcomes] == [True] * 6, [
-        o.err for o in outcomes
-    ]
+    for words in (
+        "gate past/m1.jsonl past/m2.jsonl --repeats",
+        "gate past/m1.jsonl past/m2.jsonl --bank bank",
+        "gate start past/m1.jsonl --bank bank --margin 0.3 -o gate",
+        "gate next gate new",
+        "check bank new",
+        "compare bank past/m1.jsonl new",
+    ):
+        done = run(*words.split(), *jq)
+        assert (done.code in {0, 1, 3}, "Error" in done.err) == (True, False), done.err
     for words in (("replay", "bank", "new"), ("bank", "add-models", "bank", "new", "-o", "bank-2")):
         assert "how files are read is chosen first, by itembank import FILES --jq" in run(*words, *jq).err
-    refused = run("gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
-    assert (refused.code, "import past/m1.jsonl --jq our.jq [OPTIONS]" in " ".join(refused.err.split())) == (5, True)
+    run.fails(5, "import past/m1.jsonl --jq our.jq [OPTIONS]", "gate", "past/m1.jsonl", "past/m2.jsonl", *jq)
     assert "--jq goes with RESPONSES" in run("check", "bank", *jq).err
 
 
 def test_a_program_goes_with_no_other_format(run, folder):
-    done = run("import", "promptfoo.json", "--jq", ROW, "--as", "promptfoo", "-o", "o.parquet")
-    assert (done.code, "leave --as out" in done.err) == (2, True)
+    run.fails(2, "leave --as out", "import", "promptfoo.json", "--jq", ROW, "--as", "promptfoo", "-o", "o.parquet")
 
 
 EVENTS = (
@@ -296,6 +277,7 @@ EVENTS = (
 
 
 ROWS = [{"index": "a", "x": 1, "y": 0}, {"index": "b", "x": 1, "y": 1}]
+LONG_ROWS = [{"model": one["index"], "item": k, "score": one[k]} for one in ROWS for k in "xy"]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +285,7 @@ ROWS = [{"index": "a", "x": 1, "y": 0}, {"index": "b", "x": 1, "y": 1}]
     [
         {"x": {"a": 1, "b": 1}, "y": {"a": 0, "b": 1}},
         {"schema": {"fields": []}, "data": ROWS},
-        {
-            "schema": {"fields": []},
-            "data": [{"model": one["index"], "item": k, "score": one[k]} for one in ROWS for k in "xy"],
-        },
+        {"schema": {"fields": []}, "data": LONG_ROWS},
     ],
 )
 def test_tables_of_pandas_are_told_a_program_that_reads_them(folder, run, content):

@@ -5,16 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from itembank.bank.bank_files import load_bank
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.cli.main import cli
-from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
 from itembank.estimation.estimator_specs import Stacked, Weighted
 from itembank.methods import entry_points_of
-from itembank.planning.select import select
-from itembank.responses.response_files import write_responses
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from tests.bank.banks import make_bank
@@ -25,45 +22,29 @@ pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
 
 SOURCE = """
 from dataclasses import dataclass, replace
-
 import numpy as np
-
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.variational.fit import fit_variational
 from itembank.estimation.estimator_specs import PointSpec
 from itembank.methods import Method
 from itembank.selection.pools import Choice
 from itembank.selection.selector_specs import SelectionSpec
-
-
 @dataclass(frozen=True, slots=True)
 class Shrunk(PointSpec):
     weight: float = 0.5
-
-
 def shrunk(known, spec):
     means = known.bank.targets.with_overall(known.summary.weighted)
     return spec.weight * means + (1.0 - spec.weight) * 0.5
-
-
 @dataclass(frozen=True, slots=True)
 class First(SelectionSpec):
     pass
-
-
 def first(pools, spec):
     return pools.each(lambda pool, n: Choice(np.flatnonzero(pool.is_candidate)[:n], np.full(n, 1.0 / n)))
-
-
 @dataclass(frozen=True, slots=True)
 class Rough(CalibrationSpec):
     max_iterations: int = 5
-
-
 def rough(data, spec, *, progress):
     return replace(fit_variational(data, Variational(tolerance=1e-2), progress=progress), message="rough")
-
-
 SHRUNK, FIRST, ROUGH = Method(Shrunk, shrunk), Method(First, "stranger:first"), Method(Rough, rough)
 """
 ENTRY_POINTS = {
@@ -75,7 +56,6 @@ ENTRY_POINTS = {
 
 @pytest.fixture
 def stranger(monkeypatch, tmp_path_factory):
-    """The package, installed for one test."""
     forget(monkeypatch, ESTIMATORS, SELECTORS, CALIBRATIONS)
     install(monkeypatch, tmp_path_factory.mktemp("site"), "stranger", SOURCE, ENTRY_POINTS)
     yield
@@ -86,38 +66,36 @@ def stranger(monkeypatch, tmp_path_factory):
 @pytest.fixture
 def new_models(tmp_path):
     matrix = new_results().take(items=np.arange(12))
-    write_responses(matrix, tmp_path / "new.parquet")
+    ib.write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 
 
 def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run, fitted_bank, new_models):
-    bank, (matrix, path) = load_bank(fitted_bank), new_models
-    found = estimate(bank, matrix, method="shrunk")
-    expected = 0.5 * estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
+    bank, (matrix, path) = ib.load_bank(fitted_bank), new_models
+    found = ib.estimate(bank, matrix, method="shrunk")
+    expected = 0.5 * ib.estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
     np.testing.assert_allclose(found.value[:, 0], expected)
     printed = run.json("estimate", fitted_bank, path, "--method", "shrunk")
     assert [row["estimate"] for row in printed["rows"]] == found.value.ravel().tolist()
     shrunk = ESTIMATORS.resolve("shrunk")
     assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
-    assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
+    assert np.isfinite(ib.estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
 
 
 def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
-    chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
+    chosen = ib.select(ib.load_bank(fitted_bank), 6, method="first", rng=0)
     printed = run.json("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json")
-    assert [item["item_id"] for item in printed["items"]] == list(chosen.item_ids)
-    assert chosen.method == "first"
+    assert ([item["item_id"] for item in printed["items"]], chosen.method) == (list(chosen.item_ids), "first")
     assert read_recipe(chosen).n_items == 6
 
 
 def test_an_installed_calibration_makes_banks_that_can_be_read(run, tmp_path):
     responses = make_bank().responses
     assert fit_item_model(responses, "rough").message == "rough"
-    write_responses(responses, tmp_path / "past.parquet")
-    run.ok(
-        "calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", "--method", "rough", "--dims", 1, "--no-folds"
-    )
-    assert load_bank(tmp_path / "bank").calibration.method == "rough"
+    ib.write_responses(responses, tmp_path / "past.parquet")
+    words = ("--method", "rough", "--dims", 1, "--no-folds")
+    run.ok("calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", *words)
+    assert ib.load_bank(tmp_path / "bank").calibration.method == "rough"
 
 
 def test_a_name_that_nobody_brings_is_refused_with_all_that_there_are(run, fitted_bank, new_models):

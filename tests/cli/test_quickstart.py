@@ -9,18 +9,13 @@ import pytest
 from scipy.stats import spearmanr
 
 import itembank as ib
-from itembank.bank.bank_files import load_bank
-from itembank.bank.selections import Selection
-from itembank.calibration.build import calibrate
+from itembank.calibration.build import calibrate  # `ib.calibrate` is patched here
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli import quickstart
 from itembank.cli.quickstart import split_runs
 from itembank.errors import missing_package
-from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
-from itembank.planning.select import select
 from itembank.readers.builtin import NEW_MODEL, load_builtin, sample_data
-from itembank.readers.read import read_responses
 from itembank_studies.simulation.simulate import load_truth, simulate
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 from tests.bank.few_items import load_few
@@ -78,23 +73,17 @@ def test_what_was_done_is_said_and_the_next_commands_work(made, run):
         assert len(list(csv.DictReader(io.StringIO(followed.out)))) >= 5
 
 
-def test_the_bank_knows_no_checkpoint_of_a_held_out_run_and_no_other_answers_are_written(made):
+def test_the_bank_knows_no_held_out_run_and_gives_the_written_estimates_without_a_fit(made):
     _, folder = made
-    bank, asked = load_bank(folder / "bank"), read_responses(folder / "new-models.parquet")
+    bank, asked = ib.load_bank(folder / "bank"), ib.read_responses(folder / "new-models.parquet")
     past, new = ({name.rpartition("/")[0] for name in one} for one in (bank.responses.model_ids, asked.model_ids))
     assert past.isdisjoint(new)
     assert (len(past), len(new)) == (42, 14)
-    selection = Selection.load(folder / "selection.json")
-    assert selection.n_items == 40
-    assert sorted(asked.item_ids) == sorted(selection.item_ids)
-
-
-def test_the_written_bank_needs_no_fit_and_gives_the_written_estimates(made):
-    _, folder = made
-    bank, asked = load_bank(folder / "bank"), read_responses(folder / "new-models.parquet")
+    selection = ib.Selection.load(folder / "selection.json")
+    assert (selection.n_items, sorted(asked.item_ids)) == (40, sorted(selection.item_ids))
     told = []
     folds(bank, progress=lambda text, _: told.append(text))
-    again = estimate(bank, asked, selection=Selection.load(folder / "selection.json"))
+    again = ib.estimate(bank, asked, selection=ib.Selection.load(folder / "selection.json"))
     assert told == []
     written = pl.read_csv(folder / "estimates.csv")
     expected = pl.DataFrame(again.rows()).select("model_id", "target", again="estimate", low_again="low")
@@ -107,17 +96,16 @@ def test_the_written_bank_needs_no_fit_and_gives_the_written_estimates(made):
 def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_estimates(made, run):
     """True scores are means of all answers; items drawn by chance are drawn again, and the first draw is written."""
     outcome, folder = made
-    before = (folder / "estimates.csv").read_bytes()
-    again = run.json(*ARGUMENTS, "-o", folder)
+    before, again = (folder / "estimates.csv").read_bytes(), run.json(*ARGUMENTS, "-o", folder)
     assert (folder / "estimates.csv").read_bytes() == before
     rows = again["rows"]
     assert [row["strategy"] for row in rows] == STRATEGIES
     assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "stacked", "design-based"]
     written = pl.read_csv(folder / "estimates.csv")
     overall, default = written.filter(target="overall"), rows[-1]
-    bank, new = load_bank(folder / "bank"), FEW("bytelms").take(models=overall["model_id"].to_list())
-    second = select(bank, 40, rng=1)
-    others = estimate(bank, new.take(items=new.item_indices(second.item_ids)), selection=second)
+    bank, new = ib.load_bank(folder / "bank"), FEW("bytelms").take(models=overall["model_id"].to_list())
+    second = ib.select(bank, 40, rng=1)
+    others = ib.estimate(bank, new.take(items=new.item_indices(second.item_ids)), selection=second)
     draws = [overall.select("estimate", "low", "high").to_numpy().T]
     draws.append([one[:, -1] for one in (others.value, others.low, others.high)])
     true, found = overall["true"].to_numpy(), []
@@ -126,8 +114,7 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
         rank = spearmanr(value.round(12), true.round(12)).statistic  # ties are ties, whatever the rounding
         found.append([points.mean(), points.max(), rank, np.mean((low <= true) & (true <= high))])
     told = [default[name] for name in ("mean_absolute_error", "worst_error", "spearman", "coverage")]
-    assert told == pytest.approx(np.mean(found, axis=0))
-    assert [row["n_draws"] for row in rows] == [2, 1, 1, 1, 2]
+    assert (told, [row["n_draws"] for row in rows]) == (pytest.approx(np.mean(found, axis=0)), [2, 1, 1, 1, 2])
     assert f" {default['worst_error']:.1f} " in outcome.out
     responses, model = FEW("bytelms"), overall["model_id"][0]
     answers = responses.responses[responses.model_indices([model])[0]]
@@ -140,9 +127,7 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
 def test_files_of_something_else_are_never_overwritten(run, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("keep me")
-    outcome = run(*ARGUMENTS, "-o", tmp_path)
-    assert outcome.code == 2
-    assert "must be a new folder or that of an earlier quickstart, but it holds '" in outcome.err
+    run.fails(2, "must be a new folder or that of an earlier quickstart, but it holds '", *ARGUMENTS, "-o", tmp_path)
     assert (tmp_path / name).read_text() == "keep me"
 
 
@@ -151,11 +136,9 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, run, tmp_path):
         raise missing_package("reports need jinja2", "jinja2", ImportError("no module named 'jinja2'"))
 
     monkeypatch.setattr("itembank.pages.estimates_page", refuse)
-    outcome = run.ok(*ARGUMENTS, "-o", tmp_path)
-    assert "No pages were written: reports need jinja2" in outcome.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "bank", "estimates.csv", "new-models.parquet", "selection.json",
-    ]  # fmt: skip
+    assert "No pages were written: reports need jinja2" in run.ok(*ARGUMENTS, "-o", tmp_path).err
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"bank", "estimates.csv", "new-models.parquet", "selection.json"}
 
 
 @pytest.mark.slow
@@ -167,8 +150,8 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
         past, new = split_runs(load_builtin("bytelms"), seed)
         bank = calibrate(past, rng=seed)
         true = bank.targets.with_overall(bank.targets.scenario_means(new.responses))[:, -1]
-        chosen = {one.selection: select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
-        found = [estimate(bank, new, selection=chosen[one], method=how) for _, one, how, _ in quickstart.STRATEGIES]
+        chosen = {one.selection: ib.select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
+        found = [ib.estimate(bank, new, selection=chosen[one], method=how) for _, one, how, _ in quickstart.STRATEGIES]
         errors.append([np.abs(one.value[:, -1] - true).mean() for one in found])
     random, anchors, gp_irt, optimal, default = np.mean(errors, axis=0)
     assert gp_irt < 0.8 * anchors
@@ -177,22 +160,15 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
     assert default < random
 
 
-def test_the_files_can_be_used_as_they_are(run, tmp_path):
+def test_sample_data_can_be_used_as_they_are_and_have_no_checkpoint_of_the_new_run(run, tmp_path):
     outcome = run.json("sample-data", "-o", tmp_path / "sample")
     assert [row["models"] for row in outcome["rows"]] == [110, 1]
     for name, n_models in (("past.csv", 110), ("new-model.csv", 1)):
         table = pl.read_csv(tmp_path / "sample" / name)
         assert table.columns == ["model_id", "item_id", "scenario", "response"]
-        assert (table["model_id"].n_unique(), table["item_id"].n_unique(), table.height) == (
-            n_models,
-            680,
-            680 * n_models,
-        )
-        assert set(table["response"]) == {0, 1}
+        sizes = table["model_id"].n_unique(), table["item_id"].n_unique(), table.height
+        assert (sizes, set(table["response"])) == ((n_models, 680, 680 * n_models), {0, 1})
     run.ok("import", tmp_path / "sample/past.csv", "-o", tmp_path / "responses.parquet")
-
-
-def test_no_checkpoint_of_the_new_models_run_is_among_the_past_models():
     past, new = sample_data()
     assert new.model_ids == [NEW_MODEL]
     assert not [model for model in past.model_ids if model.startswith(NEW_MODEL.rpartition("/")[0] + "/")]
@@ -201,8 +177,7 @@ def test_no_checkpoint_of_the_new_models_run_is_among_the_past_models():
 
 def test_a_file_that_is_there_is_left_as_it_is(run, tmp_path):
     (tmp_path / "new-model.csv").write_text("mine", encoding="utf-8")
-    outcome = run("sample-data", "-o", tmp_path)
-    assert (outcome.code, "new-model.csv' must not be there yet" in outcome.err) == (1, True)
+    run.fails(1, "new-model.csv' must not be there yet", "sample-data", "-o", tmp_path)
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["mine"]
 
 
@@ -220,42 +195,23 @@ SHAPE = ("--n-models", 6, "--n-items", 80, "--n-tasks", 3, "--n-dims", 2)
 def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
     outcome = run.json("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 0.2, "--seed", 4)
     made = simulate(SimulationSpec(6, 80, 3, 2, missing=0.2), 4)
-    read = read_responses(tmp_path / "r.parquet")
+    read = ib.read_responses(tmp_path / "r.parquet")
     np.testing.assert_array_equal(read.responses, made.responses.responses)
     np.testing.assert_array_equal(read.costs["output_tokens"], made.responses.costs["output_tokens"])
     assert read.item_ids == made.responses.item_ids
     truth = load_truth(tmp_path / "r.truth.safetensors")
     np.testing.assert_array_equal(truth.abilities, made.truth.abilities)
-    assert outcome["rows"] == [
-        {
-            "file": str(tmp_path / "r.parquet"),
-            "truth": str(tmp_path / "r.truth.safetensors"),
-            "n_models": 6,
-            "n_items": 80,
-            "n_tasks": 3,
-            "n_dims": 3,
-            "n_missing": int(np.isnan(made.responses.responses).sum()),
-            "mean_task_score": made.truth.task_scores.mean(),
-            "costs": ["input_tokens", "output_tokens"],
-        }
-    ]
+    files = {"file": str(tmp_path / "r.parquet"), "truth": str(tmp_path / "r.truth.safetensors")}
+    counts = {"n_models": 6, "n_items": 80, "n_tasks": 3, "n_dims": 3, "costs": ["input_tokens", "output_tokens"]}
+    n_missing, mean = int(np.isnan(made.responses.responses).sum()), made.truth.task_scores.mean()
+    assert outcome["rows"] == [{**files, **counts, "n_missing": n_missing, "mean_task_score": mean}]
 
 
-def test_the_same_seed_writes_the_same_files(run, tmp_path):
+def test_the_same_seed_writes_the_same_files_which_can_be_calibrated(run, tmp_path):
     for name in ("a", "b"):
         run("simulate", "-o", tmp_path / f"{name}.parquet", *SHAPE)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert (tmp_path / "a.truth.safetensors").read_bytes() == (tmp_path / "b.truth.safetensors").read_bytes()
-
-
-def test_what_is_simulated_can_be_calibrated(run, tmp_path):
     run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--guessing", 0.25)
-    run.ok(
-        "calibrate",
-        tmp_path / "r.parquet",
-        "-o",
-        tmp_path / "bank",
-        "--dims",
-        1,
-        *spec_file(tmp_path, "known_guessing = true"),
-    )
+    known = spec_file(tmp_path, "known_guessing = true")
+    run.ok("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", "--dims", 1, *known)

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -20,17 +21,14 @@ from tests.cli.session.loops import FAST
 from tests.scaling.simulated_suite import simulated_suite
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-TWIN, PAST = "~twin", "new-past"
-"""Behind the id of a copy, and the id of a copy of a past model."""
-MARK = re.compile("[a-z]{4}~")
-"""Before renamed ids: letters by chance, so that names sort in another order."""
+TWIN, PAST = "~twin", "new-past"  # Behind the id of a copy, and the id of a copy of a past model
+MARK = re.compile("[a-z]{4}~")  # Before renamed ids: letters by chance, so that names sort in another order
 IGNORED = {"last_event", "at", "sha256", "verdicts", "notes", "sentence"}
+"""Keys of times, of digests, and of texts that name models in the order of their file, or repeat numbers."""
 ONE_SIDED = {"note"}
 """Keys of what is said of the best past models alone: the worst ones are not what they are, turned over."""
-"""Keys of times, of digests, and of texts that name models in the order of their file, or repeat numbers."""
 DIGEST = re.compile("[0-9a-f]{12}")
-ORDERED = {"next_items"}
-"""Keys of lists whose order counts."""
+ORDERED = {"next_items"}  # Keys of lists whose order counts
 SESSION = shlex.join(FAST)
 SYMMETRIC = ("mean", "weighted", "p-irt", "task-mean", "ridge", "factor")
 """Methods of estimation to which wrong is what right is; the others pool what is seen on a scale of their own."""
@@ -62,24 +60,18 @@ session status run.jsonl""",
     "gate in stages": "gate start base.parquet --margin 0.1 -o gate\ngate next gate cand.parquet",
     "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method irsl --method unbiased",
     "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
-}
-"""Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
+}  # Command lines by name; each may need what those before it wrote. @ stands before ids of models
 DRAWN_BY_NAME = ("gate in stages",)
 """Of one model nothing but names tells right answers apart: names of another order draw other items."""
 BUT_BY_NAME = tuple(verb for verb in VERBS if verb not in DRAWN_BY_NAME)
 
 
 def answers(names, abilities, n_items, n_trials=None):
-    """Answers to items of two scenarios by a Rasch model, one a row; the first and the last item are of the first."""
     difficulty, rng = np.random.default_rng(3).normal(size=n_items), np.random.default_rng(len(names))
     chance = 1.0 / (1.0 + np.exp(difficulty - 1.5 * np.asarray(abilities)[:, None]))
     right = rng.binomial(n_trials or 1, chance).ravel()
-    items = pl.DataFrame(
-        {
-            "item_id": [f"q{j:03d}" for j in range(n_items)],
-            "scenario": ["law" if j % 3 else "art" for j in range(n_items)],
-        }
-    )
+    scenarios = ["law" if j % 3 else "art" for j in range(n_items)]
+    items = pl.DataFrame({"item_id": [f"q{j:03d}" for j in range(n_items)], "scenario": scenarios})
     rows = pl.DataFrame({"model_id": names}).join(items, how="cross", maintain_order="left_right")
     counts = {"n_correct": right, "n_trials": n_trials}
     return rows.with_columns(response=right) if n_trials is None else rows.with_columns(**counts)
@@ -131,32 +123,21 @@ def new_name(name):
     return "".join(chr(ord("a") + letter) for letter in letters.tolist()) + "~" + name
 
 
-NAME = re.compile(r"\b(q\d{3}|past-\d\d|new-[abc]|s-\d)\b")
-"""Names that change places among those that begin alike."""
+NAME = re.compile(r"\b(q\d{3}|past-\d\d|new-[abc]|s-\d)\b")  # Names that change places among those that begin alike
 
 
 @functools.cache
 def other_places():
     """Who has whose name, and the reverse."""
-    kinds = [
-        [f"q{j:03d}" for j in range(241)],
-        [f"past-{i:02d}" for i in range(22)],
-        ["new-a", "new-b", "new-c"],
-        [f"s-{i}" for i in range(5)],
-    ]
+    numbered = [f"q{j:03d}" for j in range(241)], [f"past-{i:02d}" for i in range(22)], [f"s-{i}" for i in range(5)]
+    kinds = [*numbered[:2], ["new-a", "new-b", "new-c"], numbered[2]]
     rng = np.random.default_rng(41)
     there = {one: other for kind in kinds for one, other in zip(kind, rng.permutation(kind).tolist(), strict=True)}
     return there, {other: one for one, other in there.items()}
 
 
 def exchanged(name):
-    """Name that a model or an item has after names changed places."""
     return other_places()[0].get(name, name)
-
-
-def brought_back(text):
-    """Text with the names that there were before these changed places."""
-    return NAME.sub(lambda found: other_places()[1][found[0]], text)
 
 
 def in_other_places(frame):
@@ -164,7 +145,6 @@ def in_other_places(frame):
 
 
 def turned(frame):
-    """Wrong where right was."""
     right = {"response": 1 - pl.col("response")} if "response" in frame.columns else {}
     return [frame.with_columns(**right)]
 
@@ -195,42 +175,35 @@ OF_DIFFERENCE = {"difference", "raw_difference", "lower_bound", "upper_bound", "
 OF_SCORE = {"estimate", "probability_b_better", "baseline_score", "candidate_score", "baseline", "candidate"}
 
 
-def opposite(value):
+def walked(of_rows, of_object):
+    """A function of results that makes others of all lists in them, and of all objects."""
+
+    def walk(value):
+        if isinstance(value, list):
+            return of_rows([walk(one) for one in value])
+        return of_object({key: walk(one) for key, one in value.items()}) if isinstance(value, dict) else value
+
+    return walk
+
+
+def turned_over(found):
     """Scores from the other end, differences with the other sign, and ends of intervals in each other's place."""
-    if isinstance(value, list):
-        return [opposite(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    turned_over = {name: opposite(value[OTHER_END.get(name, name)]) for name in value}
-    ends = {"low", "high"}
-    signed = OF_DIFFERENCE | (ends if "difference" in value else set())
+    found, ends = {name: found[OTHER_END.get(name, name)] for name in found}, {"low", "high"}
+    signed = OF_DIFFERENCE | (ends if "difference" in found else set())
     from_one = (OF_SCORE | ends) - signed
-    numbers = {name: one for name, one in turned_over.items() if isinstance(one, float)}
+    numbers = {name: one for name, one in found.items() if isinstance(one, float)}
     of_sign = {name: -one for name, one in numbers.items() if name in signed}
-    unlike = dict.fromkeys(turned_over.keys() & ONE_SIDED)
-    return turned_over | of_sign | {name: 1.0 - one for name, one in numbers.items() if name in from_one} | unlike
+    unlike = dict.fromkeys(found.keys() & ONE_SIDED)
+    return found | of_sign | {name: 1.0 - one for name, one in numbers.items() if name in from_one} | unlike
 
 
-def without_one_sided(value):
-    """Leave out what `opposite` does."""
-    if isinstance(value, list):
-        return [without_one_sided(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: None if key in ONE_SIDED else without_one_sided(one) for key, one in value.items()}
-
-
-def without_twin(value):
+def without_twin(rows):
     """Rows of the twin must be those of the first model, and are left out."""
-    if isinstance(value, dict):
-        return {key: without_twin(one) for key, one in value.items()}
-    if isinstance(value, list):
-        rows = [without_twin(one) for one in value if not (isinstance(one, dict) and one.get("model_id") == PAST)]
-        twins = [one for one in rows if is_of_twin(one)]
-        renamed_back = [{**one, "model_id": one["model_id"].removesuffix(TWIN)} for one in twins]
-        assert all(any(not differences(one, other) for other in rows) for one in renamed_back)
-        return [one for one in rows if one not in twins]
-    return value
+    rows = [one for one in rows if not (isinstance(one, dict) and one.get("model_id") == PAST)]
+    twins = [one for one in rows if is_of_twin(one)]
+    renamed_back = [{**one, "model_id": one["model_id"].removesuffix(TWIN)} for one in twins]
+    assert all(any(not differences(one, other) for other in rows) for one in renamed_back)
+    return [one for one in rows if one not in twins]
 
 
 def is_of_twin(row):
@@ -243,29 +216,23 @@ RELATIONS = {
     "items from the last": Relation(from_the_last("item_id")),
     "longer names": Relation(longer_names, DRAWN_BY_NAME, name="name~{}".format),
     "other names": Relation(renamed, BUT_BY_NAME, name=new_name),
-    "names in other places": Relation(in_other_places, BUT_BY_NAME, name=exchanged, read=brought_back),
+    "names in other places": Relation(
+        in_other_places, BUT_BY_NAME, name=exchanged, read=partial(NAME.sub, lambda found: other_places()[1][found[0]])
+    ),
     "files in parts": Relation(in_parts),
     "all at once": Relation(
         lambda frame: in_parts(shuffled(renamed(from_the_last("item_id")(frame)[0])[0])[0]), BUT_BY_NAME, name=new_name
     ),
     "a copy beside": Relation(
         with_twin,
-        (
-            "estimate",
-            "estimate, symmetric",
-            "estimate, others",
-            "estimate, design",
-            "compare",
-            "compare, paired",
-            "replay",
-        ),
-        found=without_twin,
+        tuple(verb for verb in VERBS if verb.startswith(("estimate", "compare", "replay")) and "ranking" not in verb),
+        found=walked(without_twin, dict),
     ),
     "wrong for right": Relation(
         turned,
         ("select, anchors", "estimate, symmetric", "estimate, design", "compare, paired", "gate"),
-        expected=opposite,
-        found=without_one_sided,
+        expected=walked(list, turned_over),
+        found=walked(list, lambda found: found | dict.fromkeys(found.keys() & ONE_SIDED)),
     ),
 }
 QUICK = ("all at once", "a copy beside", "wrong for right")
@@ -328,7 +295,6 @@ def differences(one, other, place=""):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory, few_folds):
-    """What is printed of the tables as they are."""
     return carried_through(tmp_path_factory.mktemp("plain"), Relation(lambda frame: [frame]))
 
 
@@ -336,7 +302,7 @@ def plain(tmp_path_factory, few_folds):
     "name", [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in RELATIONS]
 )
 def test_every_number_is_as_the_relation_says(plain, tmp_path, name):
-    relation, found = RELATIONS[name], None
+    relation = RELATIONS[name]
     found = carried_through(tmp_path, relation)
     for verb in relation.verbs:
         assert differences(relation.expected(plain[verb]), relation.found(found[verb])) == [], verb

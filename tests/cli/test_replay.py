@@ -11,10 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.bank_files import save_bank
+import itembank as ib
 from itembank.irt.bernoulli import probability
-from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST
 
@@ -26,16 +24,14 @@ QUICK = FAST
 def data(tmp_path):
     """A bank, and new models that answered everything; the folder of both."""
     bank = make_bank(n_models=15, n_items=60, with_extras=True)
-    save_bank(bank, tmp_path / "bank")
+    bank.save(tmp_path / "bank")
     rng = np.random.default_rng(1)
     chances = probability(bank.parameters, rng.normal(size=(N_MODELS, 2)))
-    recorded = ResponseMatrix.create(
-        (rng.random(chances.shape) < chances).astype(float),
-        model_ids=[f"new-{row}" for row in range(N_MODELS)],
-        items=bank.responses.items,
-        costs={"output_tokens": rng.integers(1, 99, chances.shape).astype(float)},
-    )
-    write_responses(recorded, tmp_path / "new.parquet")
+    right = (rng.random(chances.shape) < chances).astype(float)
+    costs = {"output_tokens": rng.integers(1, 99, chances.shape).astype(float)}
+    names = [f"new-{row}" for row in range(N_MODELS)]
+    recorded = ib.ResponseMatrix.create(right, model_ids=names, items=bank.responses.items, costs=costs)
+    ib.write_responses(recorded, tmp_path / "new.parquet")
     return tmp_path
 
 
@@ -45,7 +41,6 @@ def replayed(run, data, *options):
 
 
 def answers(data):
-    """Response and cost by model and item."""
     table = pl.read_parquet(data / "new.parquet").cast({"model_id": pl.String, "item_id": pl.String})
     return {(row["model_id"], row["item_id"]): row for row in table.to_dicts()}
 
@@ -75,8 +70,7 @@ def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
     table.cast({"model_id": pl.String, "item_id": pl.String}).write_csv(data / "answers.csv", include_header=False)
     script = SCRIPT.format(python=shlex.quote(sys.executable))
     done = subprocess.run([shutil.which("bash"), "-c", script], cwd=data, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    mine = [row for row in rows if row["model_id"] == "new-1"]
+    told, mine = json.loads(done.stdout), [row for row in rows if row["model_id"] == "new-1"]
     assert [{name: row[name] for name in SAME} for row in mine] == [
         {name: row[name] for name in SAME} for row in told["scores"]
     ]
@@ -84,11 +78,9 @@ def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
 
 def test_the_exit_code_says_whether_every_model_was_precise(run, data):
     outcome, rows = replayed(run, data, "--half-width", 0.3, *QUICK)
-    assert outcome.code == 0
-    assert {row["reason_stopped"] for row in rows} == {"half-width of overall"}
+    assert (outcome.code, {row["reason_stopped"] for row in rows}) == (0, {"half-width of overall"})
     outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3, *QUICK)
-    assert outcome.code == 3
-    assert "3 of 3 sessions ended without the precision asked for" in outcome.err
+    assert (outcome.code, "3 of 3 sessions ended without the precision asked for" in outcome.err) == (3, True)
     assert {row["reason_stopped"] for row in rows} == {"budget: 3 items"}
     assert replayed(run, data, "--max-items", 3, *QUICK)[0].code == 0  # none was asked for
 
@@ -138,7 +130,5 @@ def test_mistakes_are_named_and_nothing_is_written(run, data):
         assert (outcome.code, outcome.out) == (code, "")
         assert message in outcome.err
     (data / "other.csv").write_text("model_id,item_id,response\na,elsewhere,1\n")
-    outcome = run("replay", data / "bank", data / "other.csv")
-    assert outcome.code == 1
-    assert "'elsewhere'" in outcome.err
+    run.fails(1, "'elsewhere'", "replay", data / "bank", data / "other.csv")
     assert not [path for path in Path(data).iterdir() if path.name.startswith("asked")]

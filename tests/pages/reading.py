@@ -9,6 +9,12 @@ from itembank.pages.render import cell
 EXPRESSIONS = {"test", "filter", "expr", "calculate"}
 
 
+def holds(text, *parts):
+    """Check that a text has all of these words."""
+    missing = [part for part in parts if part not in text]
+    assert not missing, f"{missing} not in {text}"
+
+
 def blocks(page):
     return [*page.lead, *(block for section in page.sections for block in section.blocks)]
 
@@ -36,18 +42,15 @@ def column(page, caption, name):
 
 
 def rows(table):
-    """Cells of a table as they are written, one list a row."""
     columns = [(column, list(table.data.columns[column.name])) for column in table.columns]
     return [[cell(values[k], column) for column, values in columns] for k in range(len(table.data))]
 
 
 def section(page, title):
-    """The section of this title."""
     return next(one for one in page.sections if one.title == title)
 
 
 def titles(page):
-    """Titles of the sections."""
     return [one.title for one in page.sections]
 
 
@@ -58,7 +61,6 @@ def chart(page, words):
 
 
 def words(page):
-    """All sentences of a page."""
     found = [section.lead for section in page.sections]
     found += [f"{one.label} {one.value} {one.interval} {one.words}" for one in answers(page)]
     for one in blocks(page):
@@ -72,7 +74,6 @@ def words(page):
 
 
 def lead_text(page):
-    """The paragraphs that stand first."""
     return " ".join(one.text for one in page.lead if isinstance(one, Text))
 
 
@@ -92,20 +93,15 @@ def parts(spec):
 
 
 def columns_of(chart, name=""):
-    """Columns of one of a chart's data, the first by default."""
     return next(one for one in chart.data if name in {"", one.name}).columns
 
 
-def check_chart(one, *payloads):
+def check_chart(one, *payloads, path=None):
     """A chart names columns of its data; everything can be written; no expression holds a stranger's name."""
-    own = {
-        name
-        for part in parts(one.spec)
-        if part[0] == "values"
-        for row in part[1]
-        if isinstance(row, dict)
-        for name in row
-    }
+    if path is not None:
+        one.save(path)
+    rows = [row for name, value in parts(one.spec) if name == "values" for row in value if isinstance(row, dict)]
+    own = {name for row in rows for name in row}
     known = own.union(*(data.columns for data in one.data))
     named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
     assert named <= known, (one.title, named - known)
@@ -118,7 +114,6 @@ def check_chart(one, *payloads):
 
 
 def check_charts(page, *payloads):
-    """Check all charts of a page, and its tables."""
     for one in of_kind(page, Chart):
         check_chart(one, *payloads)
     for one in of_kind(page, Table):

@@ -5,8 +5,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank as ib
 from itembank.bank.ability_axis import AbilityAxis
-from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_views import with_target
 from itembank.banks import note, start
 from itembank.irt.bernoulli import logit, probability
@@ -15,20 +15,14 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.blocks import Chart, benchmark_title
-from itembank.planning.plan import plan
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import answers, of_kind, rows, section, table, titles, words
+from tests.pages.reading import answers, holds, of_kind, rows, section, table, titles, words
 
+pytestmark = pytest.mark.usefixtures("without_library")
 SECTIONS = ["How good estimates are", "What it contains", "Past models", "Questions"]
-
-
-@pytest.fixture(autouse=True)
-def library(monkeypatch):
-    """Leave the charts' library out of pages: to bundle it takes seconds, and it has tests of its own."""
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
 
 
 @pytest.fixture(scope="module")
@@ -41,40 +35,29 @@ def page(bank):
     return bank_page(bank)
 
 
-def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
+def test_sections_stand_in_order_and_numbers_are_the_banks_and_of_its_plan(bank, page):
     assert titles(page) == SECTIONS
     assert "Questions 30  in 3 scenarios" in words(page)
-    first = rows(table(page, "Scenarios"))[0]
-    scores = 100.0 * bank.best_known_scores[:, 0]
+    first, scores = rows(table(page, "Scenarios"))[0], 100.0 * bank.best_known_scores[:, 0]
     assert first[:3] == ["math", "10", "33.3 %"]
     assert first[3:6] == [f"{value:.1f}" for value in (np.median(scores), scores.min(), scores.max())]
     models = table(page, "Past models")
     assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
-
-
-def test_precision_is_that_of_a_plan(bank, page):
-    made, said = plan(bank), words(page)
+    made, said = ib.plan(bank), words(page)
     usual = made.near(100)
     assert f"A score from {usual.n_items} questions ± {100.0 * usual.half_width:.1f} points" in said
     by_size = rows(table(page, "Precision by number of items"))
     assert [row[:2] for row in by_size] == [[str(one.n_items), f"{100.0 * one.half_width:.1f}"] for one in made.table]
     assert by_size[-1][2:4] == ["100.0 %", "0.0"]
+    assert titles(bank_page(with_target(bank, "mean_win_rate"))) == SECTIONS[1:]
 
 
-def test_a_bank_asked_for_another_score_says_nothing_of_draws(bank):
-    page = bank_page(with_target(bank, "mean_win_rate"))
-    assert titles(page) == SECTIONS[1:]
-
-
-def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, page):
+def test_harder_items_stand_to_the_right_and_many_are_counted_in_cells(bank, page, monkeypatch):
     items = section(page, "Questions").blocks[-1]
     place, right = (np.asarray(items.data.columns[name]) for name in ("place", "right"))
     assert np.corrcoef(place, right)[0, 1] < -0.7
     negative = int((np.asarray(items.data.columns["slope"]) < 0.0).sum())
     assert (f"{negative} question" if negative else "no question") in section(page, "Questions").lead
-
-
-def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkeypatch):
     monkeypatch.setattr(bank_items, "MOST_POINTS", 20)
     chart, *_ = (one for one in section(bank_page(bank), "Questions").blocks if isinstance(one, Chart))
     assert chart.data[0].name == "item_cells"
@@ -84,7 +67,6 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
 
 
 def replaced(bank, responses):
-    """The bank with other tables."""
     return dataclasses.replace(bank, responses=responses)
 
 
@@ -125,17 +107,15 @@ def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     said = words(page)
     assert "published without the answers of its 12 past models" in said
     assert "questions that may be faulty" not in said  # nobody can tell without responses
-    first = published.subsets[0].measured
-    sets = rows(table(page, "Past models, cross-validated"))
+    first, sets = published.subsets[0].measured, rows(table(page, "Past models, cross-validated"))
     assert [row[0] for row in sets] == ["9", "12"]
     assert sets[1][1:3] == [f"{100.0 * first[name]:.1f}" for name in ("error", "half_width")]
     assert [row[0] for row in rows(table(page, "Scores of single scenarios"))] == ["math", "code", "law"]
     assert "Past models" not in titles(page)
     best = np.argsort(-whole.known_scores.value[:, -1], kind="stable")[0]
     for names, column in ((True, ["Past model", "Score"]), (False, ["Score"])):
-        strip = section(bank_page(without_responses(whole, keep_scores=True, keep_names=names)), "Past models").blocks[
-            0
-        ]
+        published = without_responses(whole, keep_scores=True, keep_names=names)
+        strip = section(bank_page(published), "Past models").blocks[0]
         assert [one.title for one in strip.table.columns] == column
         assert strip.data[0].columns["model"][0] == (whole.responses.model_ids[best] if names else "not named")
         assert len(strip.data[0]) == 12
@@ -145,8 +125,7 @@ def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
 @pytest.mark.parametrize(("n_models", "n_items"), [(1, 30), (2, 3), (12, 3)])
 def test_tiny_banks_have_pages(n_models, n_items):
     page = bank_page(make_bank(n_models=n_models, n_items=n_items))
-    assert "nan" not in words(page)
-    assert "unknown" not in words(page)
+    assert ("nan" in words(page), "unknown" in words(page)) == (False, False)
     assert page.html().count("<h2") == len(page.sections) + 1
     assert ("How good estimates are" in titles(page)) == (n_items > 3)  # all of three are no draw
 
@@ -159,8 +138,7 @@ def test_one_scenario_has_no_comparison_of_scenarios(bank):
     page = bank_page(alone)
     assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "loadings"}]
     html = page.html()
-    assert "<script>alert" not in html
-    assert "&lt;script&gt;alert(1)" in html
+    assert ("<script>alert" in html, "&lt;script&gt;alert(1)" in html) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -176,32 +154,22 @@ def test_a_file_that_says_nothing_is_no_title(file, scenarios, title):
     assert benchmark_title(file, scenarios, 90) == title
 
 
-def test_a_ready_bank_is_called_what_it_is_of():
-    assert bank_page(load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
-
-
-def test_history_files_and_release_are_told(bank, tmp_path):
-    save_bank(note(bank, "as <i>published</i>", name="bench"), tmp_path / "bank")
-    loaded = load_bank(tmp_path / "bank")
+def test_history_files_release_and_how_answers_were_taken_are_told(bank, tmp_path):
+    note(bank, "as <i>published</i>", name="bench").save(tmp_path / "bank")
+    loaded = ib.load_bank(tmp_path / "bank")
     page = bank_page(loaded, command="itembank report bank -o bank.html")
-    assert page.title == "bench"
-    assert rows(table(page, "Changes of the bank"))[0][1] == "note"
+    assert (page.title, rows(table(page, "Changes of the bank"))[0][1]) == ("bench", "note")
     told = dict(page.provenance)
     assert told["Version"] == "1.0.1"
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())
-    assert {told[f"SHA-256 of {name}"] for name in record["files"]} == {
-        one["sha256"] for one in record["files"].values()
-    }
+    digests = {f"SHA-256 of {name}": one["sha256"] for name, one in record["files"].items()}
+    assert {name: told[name] for name in digests} == digests
     assert "<i>published" not in page.html()
     assert "itembank report bank -o bank.html" in page.html()
-
-
-def test_how_answers_were_taken_is_told(bank):
     items = bank.responses.items.with_columns(n_shot=pl.lit(5), source=pl.lit("a paper"))
     responses = ResponseMatrix.create(bank.responses.responses, models=bank.responses.models, items=items)
-    said = words(bank_page(replaced(bank, responses)))
-    assert "n_shot 5" in said
-    assert "source, of items a paper" in said
+    holds(words(bank_page(replaced(bank, responses))), "n_shot 5", "source, of items a paper")
+    assert bank_page(ib.load_bank("bank:swebench-verified")).title == "SWE-bench Verified"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -227,11 +195,7 @@ def test_scale_of_ability_does_not_matter():
     bank = make_bank(n_dims=2)
     calibration, grid = bank.calibration, np.linspace(-2.0, 2.0, 9)
     parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings / 2.0)
-    wider = dataclasses.replace(
-        calibration,
-        parameters=parameters,
-        abilities=2.0 * calibration.abilities,
-        prior=AbilityPrior(np.zeros(2), 4.0 * np.eye(2)),
-    )
+    abilities, prior = 2.0 * calibration.abilities, AbilityPrior(np.zeros(2), 4.0 * np.eye(2))
+    wider = dataclasses.replace(calibration, parameters=parameters, abilities=abilities, prior=prior)
     after = AbilityAxis.of(dataclasses.replace(bank, calibration=wider)).information(wider, grid)
     np.testing.assert_allclose(after, AbilityAxis.of(bank).information(calibration, grid))

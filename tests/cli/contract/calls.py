@@ -15,8 +15,7 @@ import pytest
 
 from itembank.cli.main import main
 
-OUTPUT = "out"
-"""Folder of the made-up world that calls write into; it is empty before each."""
+OUTPUT = "out"  # Folder of the made-up world that calls write into; it is empty before each
 
 ECHOES = {"level", "method", "methods", "interval", "interval_kind", "selector", "seed", "target_flops"}
 """Columns of CSV output that only repeat what was asked for: that is no effect."""
@@ -52,7 +51,6 @@ def carry_out(words, mode, world):
 
 
 def run(words, stdin=""):
-    """Run the command line as its entry point does: exit code, standard output, standard error."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setattr(sys, "argv", ["itembank", *shlex.split(words)])

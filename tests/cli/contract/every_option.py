@@ -6,7 +6,6 @@ from itembank.cli.main import cli
 
 
 def commands():
-    """Commands that do something by themselves, by the words that call them; "" is `itembank` itself."""
     return {words: one for words, one in _walk(cli, ()) if not words or not isinstance(one, click.Group)}
 
 

@@ -8,7 +8,6 @@ IDS = [f"owner__tool-{k}" for k in range(4)]
 
 
 def make_files(folder):
-    """Write them."""
     for name, n_resolved in (("a.run", 1), ("b.run", 2)):
         content = {"submitted_ids": IDS, "resolved_ids": IDS[:n_resolved], "unresolved_ids": IDS[2:3]}
         write(folder / "reports" / f"{name}.json", {**content, "error_ids": IDS[3:], "total_instances": 4})

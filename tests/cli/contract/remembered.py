@@ -27,7 +27,6 @@ class Remembered:
         self._kernel_of = METHODS.kernel
 
     def install(self, patch):
-        """Put itself in the place of what it remembers."""
         import_everything()  # a module that is first imported later would keep what is patched
         patch.setattr(itembank, "load_bank", self._bank)  # before what it is looked up in, else this would be kept
         patch.setattr(bank_files, "load_bank", self._bank)
@@ -36,7 +35,6 @@ class Remembered:
 
     @contextlib.contextmanager
     def put_aside(self):
-        """Do everything anew for a while."""
         found, self._found = self._found, {}
         yield
         self._found = found

@@ -3,21 +3,18 @@
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_files import save_bank
 from itembank.responses.response_files import write_responses
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated
 
-N_PAST = 10
-"""Of the models of two scenarios, the first ones, which calibrate."""
+N_PAST = 10  # Of the models of two scenarios, the first ones, which calibrate
 
 COMMANDS = (
     "calibrate suite.parquet -o suite-bank --dims 1 --family beta --no-folds",
     "import samples.csv --repeats last -o samples-gaps.parquet",
     "calibrate two-past.parquet -o two-bank --method map --dims 1 --no-folds",
-)
-"""Banks of these files."""
+)  # Banks of these files
 
 
 def make_files(folder):
@@ -25,7 +22,7 @@ def make_files(folder):
     _suite(folder)
     samples = simulated_samples(n_models=8, n_items=12, n_trials=30, scenarios=("math", "code"))
     write_responses(samples.responses, folder / "samples.parquet")
-    save_bank(known_bank(samples), folder / "samples-bank")
+    known_bank(samples).save(folder / "samples-bank")
     is_kept = (pl.col("model_id") != "model-1") | (pl.col("item_id") != "item-2")
     _long(samples.responses).filter(is_kept).write_csv(folder / "samples.csv")
     two = simulated(np.random.default_rng(4), n_models=16, n_items=12)[0]
@@ -47,8 +44,7 @@ def _suite(folder):
     is_known = pl.col("model_id") != matrix.model_ids[0]
     unknown = models.with_columns(pl.when(is_known).then(name).alias(name) for name in ("flops", "params"))
     write_responses(matrix.with_tables(models=unknown), folder / "suite-unknown.parquet")
-    loss = 0.5 - pl.col("response").log(2)
-    answers = _long(matrix).tail(matrix.responses.size)
+    loss, answers = 0.5 - pl.col("response").log(2), _long(matrix).tail(matrix.responses.size)
     answers.select("model_id", "item_id", bits_per_byte=loss).write_csv(folder / "losses.csv")
 
 

@@ -24,8 +24,7 @@ SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "nested")),
     *(("study homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
-}
-"""Modes whose calls take long together."""
+}  # Modes whose calls take long together
 SLOW_COMMANDS = {command for command, _ in SLOW}
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -44,7 +43,6 @@ def options_in(command, name):
 
 @pytest.fixture(scope="module")
 def remembered():
-    """Fits and banks that calls have in common, made once."""
     with pytest.MonkeyPatch.context() as patch:
         kept = Remembered(OUTPUT)
         kept.install(patch)
@@ -53,7 +51,6 @@ def remembered():
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, few_folds, remembered):
-    """A folder of tiny files of every kind, and tiny built-in data."""
     folder = tmp_path_factory.mktemp("world")
     whole, parts = builtin.load_builtin, {}
 
@@ -81,7 +78,6 @@ def world(tmp_path_factory, few_folds, remembered):
 
 @pytest.fixture(scope="module")
 def outcome(world):
-    """The outcome of a call, made once: that of a mode's base call, or with one option altered."""
     known = {}
 
     def of(command, name, option=None):
@@ -123,7 +119,7 @@ def test_every_option_has_a_case():
         assert command in CASES, f"write a Case for {command!r} in tests/cli/contract/cases: modes and option values."
         assert option in CASES[command].values, (
             f"itembank {command} has an option {option} that no case alters. Add to `values` of its case in "
-            f'tests/cli/contract/cases:\n    "{option}": "{option} VALUE",  # a value that changes the result'
+            f"tests/cli/contract/cases: {option} VALUE, which changes the result."
         )
 
 
@@ -158,8 +154,7 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name):
 
 def _problem(outcome, command, name, option):
     """What to mend where an option does not do what it should in a mode; empty when it does."""
-    found = verdict(outcome, command, name, option)
-    case = CASES[command]
+    found, case = verdict(outcome, command, name, option), CASES[command]
     if (name, option) in case.stops and found != "stopped":
         return f"{option} is listed as stopping {name!r}, and is {found}: take it out."
     if (name, option) in case.no_effect:

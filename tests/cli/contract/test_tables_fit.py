@@ -22,8 +22,7 @@ from tests.documented import seen
 
 WIDTHS = (80, 100, 160)
 HARNESSES = ("helm", "eee", "evalscope", "lighteval", "opencompass")
-LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
-"""What ids of models are often like."""
+LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"  # What ids of models are often like
 IDS = ("model_id", "model_a", "model_b")
 
 _LAW = "suite.parquet --bank suite-bank --law irsl --spec plain-law.toml"
@@ -45,16 +44,8 @@ CALLS = {
     "bank add-scores": ["named-bank models.csv --score size -o made-with-scores"],
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
     "info": [
-        *(
-            "bank",
-            "suite-bank",
-            "samples-bank",
-            "named-bank",
-            "past.csv",
-            "retired-bank --log",
-            "named-bank retired-bank",
-        ),
-        *("made-with-scores", "bank:mmlu-pro", "made-larger --log"),
+        *("bank", "suite-bank", "samples-bank", "named-bank", "past.csv", "retired-bank --log"),
+        *("named-bank retired-bank", "made-with-scores", "bank:mmlu-pro", "made-larger --log"),
     ],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
@@ -95,10 +86,7 @@ CALLS = {
         "two.parquet --show validity",
     ],
     "study table": [
-        "study",
-        "study --against random/weighted",
-        "prediction",
-        "prediction --against 'task-mean, random'",
+        *("study", "study --against random/weighted", "prediction", "prediction --against 'task-mean, random'")
     ],
 }
 NO_TABLE = {
@@ -133,8 +121,7 @@ JSON_ALONE = (
     "select bank --after alone.csv --selection stage1.json",
     "check bank past.csv --only drift",
     "study table prediction --show tasks --show cost",
-)
-"""Calls that are here for their JSON."""
+)  # Calls that are here for their JSON
 _NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its command print it"
 NOT_PRINTED = {
     **dict.fromkeys(("bank-build", "push", "run", "run-dry", "quickstart"), _NO_TABLE),
@@ -146,8 +133,7 @@ NOT_PRINTED = {
     "gate": "repeats",
     "prediction": "at-cost reach",
     "session-serve": "warnings",
-}
-"""Documented keys that calls here do not print: those of an output's object, all of it with a reason, or some."""
+}  # Documented keys that calls here do not print: those of an output's object, all of it with a reason, or some
 
 
 @dataclass(frozen=True)
@@ -157,25 +143,17 @@ class Table:
     columns: tuple
     least: tuple
 
-    def lines(self, width):
-        """What a terminal so wide shows."""
-        return tables.table_lines(self.columns, width, self.least)
-
 
 @dataclass(frozen=True)
 class Printed:
-    """What one call printed: tables, the JSON object, the rows of CSV."""
-
     tables: tuple
-    content: dict | None
-    rows: list
-    text: str
-    """What a terminal of 80 columns shows, standard error included."""
+    content: dict | None  # Of JSON
+    rows: list  # Of CSV
+    text: str  # What a terminal of 80 columns shows, standard error included
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory, few_folds):
-    """The tables of every command, with long ids of models."""
     folder, found = tmp_path_factory.mktemp("world"), []
     lay_out = tables.table_lines
 
@@ -196,8 +174,7 @@ def printed(tmp_path_factory, few_folds):
         for command, calls in CALLS.items():
             option = options_of(commands()[command]).get("--format")
             forms = [one for one in ("json", "csv") if option is not None and one in option.type.choices]
-            made = [_printed(f"{command} {words}", forms, found) for words in calls]
-            result[command] = made
+            result[command] = [_printed(f"{command} {words}", forms, found) for words in calls]
         for words in JSON_ALONE:
             _printed(words, ["json"], found)
         run("session serve asked.jsonl", SERVED)
@@ -232,7 +209,7 @@ def numbers(text):
 
 def check_fits(table, width):
     """Every line has room, every number is whole, and columns gave way in the stated order."""
-    lines, left_out = table.lines(width)
+    lines, left_out = tables.table_lines(table.columns, width, table.least)
     n_values = {column.name: len(set(column.cells)) for column in table.columns}
     stated = sorted(filter(n_values.get, table.least), key=lambda name: n_values[name] > 1)
     assert left_out == stated[: len(left_out)]
@@ -251,16 +228,12 @@ def test_every_command_is_here():
 
 
 @pytest.mark.parametrize("command", CALLS)
-def test_a_table_fits(printed, command):
+def test_tables_and_lines_fit(printed, command):
     found = [table for one in printed[command] for table in one.tables]
     assert found
     for table in found:
         for width in WIDTHS:
             check_fits(table, width)
-
-
-@pytest.mark.parametrize("command", CALLS)
-def test_every_line_fits(printed, command):
     for one in printed[command]:
         long = [line for line in one.text.split("\n") if tables.cell_len(line) > 80]
         # a command to copy stays whole, and so does a word
@@ -268,7 +241,6 @@ def test_every_line_fits(printed, command):
 
 
 def rows_in(content):
-    """All objects that are in a JSON object, and lists of such, each as a list of rows."""
     if isinstance(content, dict):
         yield [content]
         for one in content.values():
@@ -280,10 +252,8 @@ def rows_in(content):
                 yield from rows_in(one)
 
 
-def in_csv(value):
-    """What a value of JSON is in CSV."""
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
-    return "" if value is None else text
+def as_text(value):
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
 NUMBER = re.compile(r"([+-]?\d+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: %| points| \(.*\))?")
@@ -307,8 +277,7 @@ OTHER_ROWS = {
     "gate verdict": "CSV has both kinds of flips, which JSON has by scenario, beside the verdict",
     "bank list": "the table has sizes of one bank in words",
     "study table": "the table has means over rows",
-}
-"""Commands whose rows differ between the forms, and why."""
+}  # Commands whose rows differ between the forms, and why
 
 
 @pytest.mark.parametrize("command", [one for one in CALLS if one not in OTHER_ROWS])
@@ -336,9 +305,8 @@ def no_formula(text):
 
 
 def have_same(cells, rows):
-    """Whether rows of CSV have the values of JSON in every column."""
     return len(cells) == len(rows) and all(
-        name in row and cell == in_csv(row[name])
+        name in row and cell == ("" if row[name] is None else as_text(row[name]))
         for one, row in zip(cells, rows, strict=True)
         for name, cell in one.items()
     )

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.responses.response_files import write_responses
 from tests.auditing.panels import make_faulty
-from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world, spec_world
+from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world
 from tests.readers.logs import sample, write_run
 from tests.readers.tiny_benchmarks import write_tiny_benchmarks
 from tests.studies import simulated as studied
@@ -47,8 +47,41 @@ COMMANDS = (
     *scaling_world.COMMANDS,
     "study run study.toml -o study --jobs 1",
     "study run prediction.toml -o prediction --jobs 1",
-)
-"""Files that commands make."""
+)  # Files that commands make
+
+_FAST = 'interval = "model-based"\n'
+_PLAIN = '[[laws]]\nname = "irsl"\nshape = "line"\npooling = "none"\n'
+RARE = {
+    "fast": _FAST,
+    "d-optimal": f'{_FAST}criterion = "d-optimal"\n',
+    "random": f'{_FAST}criterion = "random"\n',
+    "sure-soon": f"{_FAST}stopping.decision = {{threshold = 0.6, confidence = 0.8}}\n",
+    "rare": f'{_FAST}criterion = "fisher"\nconstraints.at_most = 1\n',
+    "design": 'criterion = "d-optimal"\nper_cost = true\n',
+    "random-design": 'criterion = "random"\n',
+    "other-design": "at_least.math = 6\n",
+    "fitted-law": "n_checked = 0\n" + _PLAIN,
+    "plain-law": _PLAIN,
+    "two-sizes": "n_checked = 2\nfewest_sizes = 2\n" + _PLAIN,
+    "one-size": "n_checked = 1\nfewest_sizes = 2\n" + _PLAIN,
+    "few-recipes": 'n_checked = 0\ncalibration_recipes = ["recipe-0", "recipe-1"]\n',
+    "calibrating": 'n_checked = 0\ncalibration_recipes = ["recipe-0", "recipe-1"]\n'
+    '[[laws]]\nname = "irsl"\nshape = "line"\nfamily = "bernoulli"\n',
+    "other-law": 'n_checked = 0\ncalibration_recipes = ["recipe-2"]\n'
+    '[[laws]]\nname = "irsl"\nshape = "bent"\nfamily = "beta"\n',
+    "bent-law": 'n_checked = 0\n[[laws]]\nname = "irsl"\nshape = "bent"\ngap = "none"\n',
+    "two-folds": "n_folds = 2\nis_forced = true\n",
+    "three-folds": "n_folds = 3\nis_forced = true\n",
+    "forced": "is_forced = true\n",
+    "few-easy": "easy_fraction = 0.3\nis_forced = true\n",
+    "model-based": 'interval = "model-based"\n',
+    "by-errors": 'interval = "calibrated"\n',
+    "unsampled": 'interval = "model-based"\ninclude_unsampled = true\n',
+    "without-rare": 'interval = "model-based"\nminimum_pass_rate = 0.3\n',
+    "reading": "prefix_scenario = true\n",
+    "errors": 'errors = "missing"\n',
+    "guessing": "known_guessing = true\n",
+}  # Files of rare choices, for `--session` and `--spec`
 
 
 def make_world(folder, run):
@@ -56,14 +89,13 @@ def make_world(folder, run):
     _tables(folder)
     _logs(folder)
     _logs(folder, "gaps", n_missing=1)
-    harness_world.make_files(folder)
-    inspect_world.make_files(folder)
-    scaling_world.make_files(folder)
-    spec_world.make_files(folder)
+    for tools in (foreign, harness_world, inspect_world, scaling_world):
+        tools.make_files(folder)
+    for name, content in RARE.items():
+        (folder / f"{name}.toml").write_text(content)
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
     write_responses(make_faulty(n_models=40, n_items=40), folder / "faulty.parquet")
-    foreign.make_files(folder)
     (folder / "old.png").write_bytes(b"")
     study = {"interval": "model-based", "data": {"responses": "study-responses.parquet"}}
     write_toml(folder / "study.toml", STUDY | study)
@@ -76,89 +108,78 @@ def make_world(folder, run):
 def _tables(folder):
     """Results of past and new models as tables of every layout, and what is known of models and items."""
     rows = _answers()
-    items = rows["item_id"].unique(maintain_order=True)
-    past, new = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
-    past.write_csv(folder / "past.csv")
-    new.write_csv(folder / "whole.csv")
-    for name, model in zip(("alone", "another"), new["model_id"].unique(maintain_order=True), strict=True):
-        new.filter(pl.col("model_id") == model).write_csv(folder / f"{name}.csv")
-    new = new.filter(pl.col("input_tokens") < 40)  # not every item
-    new.write_csv(folder / "one.csv")
-    unknown = new.with_columns(pl.col("item_id").replace("math/0", "math/999"))
-    unknown.write_csv(folder / "more.csv")
-    new.filter(model_id=new["model_id"][0]).drop("model_id").write_csv(folder / "new-nameless.csv")
-    pl.concat([new.with_columns(response=1 - pl.col("response")), new]).write_csv(folder / "new.csv")
-    is_lost = pl.col("item_id").is_in(["math/0", "code/1", "law/2"])
-    new.with_columns(
-        response=pl.when(is_lost).then(None).otherwise("response"), error=pl.when(is_lost).then(pl.lit("timeout"))
-    ).write_csv(folder / "lost.csv")
-    one = pl.read_csv(folder / "alone.csv")
-    is_lost = pl.col("item_id").is_in(one["item_id"].head(6).to_list())
-    one.with_columns(
-        response=pl.when(is_lost).then(None).otherwise("response"), error=pl.when(is_lost).then(pl.lit("timeout"))
-    ).write_csv(folder / "alone-lost.csv")
-    past.with_columns(pl.col("response") * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")).write_csv(
-        folder / "probabilities.csv"
-    )
-    past.with_columns(n_trials=4, response=pl.col("twice") / 2).write_csv(folder / "counts.csv")
-    marks = past.filter(pl.col("model_id") == "m1").select("model_id", "item_id", "response")
-    strict = marks.with_columns(response=pl.col("response") * 0.8, judge=pl.lit("strict"))
-    pl.concat([marks.with_columns(pl.col("response") * 1.0, judge=pl.lit("mild")), strict]).write_csv(
-        folder / "judged.csv"
-    )
-    tiny = past.filter(pl.col("item_id").str.len_chars() < 7)
-    tiny.write_csv(folder / "tiny.csv")
-    tiny.with_columns(response=pl.col("twice") / 2).write_csv(folder / "levels.csv")
-    past.drop("model_id").filter(past["model_id"] == past["model_id"][0]).write_csv(folder / "nameless.csv")
-    kept = past.sample(fraction=0.9, seed=1).with_columns(
-        scenario=pl.when(pl.col("item_id") == "law/2").then(None).otherwise("scenario")
-    )
-    kept.write_csv(folder / "gaps.csv")
-    past.with_columns(response=pl.when(pl.col("model_id") == "m0").then(None).otherwise("response")).write_csv(
-        folder / "empty.csv"
-    )
-    flipped = past.with_columns(response=1 - pl.col("response"))
-    flipped.write_csv(folder / "flipped.csv")
-    pl.concat([past, flipped]).write_csv(folder / "repeated.csv")
+    items, models = (rows[name].unique(maintain_order=True) for name in ("item_id", "model_id"))
+    item, model, response, n = pl.col("item_id"), pl.col("model_id"), pl.col("response"), np.arange(30)
+    past, whole = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
+    new = whole.filter(pl.col("input_tokens") < 40)  # not every item
+    alone, flipped = whole.filter(model == models[N_PAST]), past.with_columns(response=1 - response)
+    tiny = past.filter(item.str.len_chars() < 7)
     wide = past.pivot("item_id", index="model_id", values="response")
-    wide.write_csv(folder / "wide.csv")
-    lines = [
-        json.dumps({"subject_id": row.pop("model_id"), "responses": row}) for row in wide.sort("model_id").to_dicts()
-    ]
+    marks = past.filter(model == "m1").select("model_id", "item_id", response=response * 1.0, judge=pl.lit("mild"))
+    strict = marks.with_columns(response=response * 0.8, judge=pl.lit("strict"))
+    gaps = past.sample(fraction=0.9, seed=1).with_columns(
+        scenario=pl.when(item == "law/2").then(None).otherwise("scenario")
+    )
+    # models of the bank on items that are new to it
+    grown = past.with_columns(item_id=pl.lit("late/") + item.str.split("/").list.last(), scenario=pl.lit("law"))
+    choice = pl.when(response == 1).then(pl.lit("A")).otherwise(pl.lit("B"))
+    known = pl.DataFrame({"item_id": items, "weight": 1.0 + n % 4, "n_options": 2 + n % 4})
+    logged = [f"{task}/{doc}" for task in TASKS for doc in range(6)]
+    run_models = [*(f"org/l{j}" for j in range(6)), *harness_world.MODELS]
+    sizes = {"size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
+    for name, frame in {
+        "past": past,
+        "whole": whole,
+        "alone": alone,
+        "another": whole.filter(model == models[N_PAST + 1]),
+        "one": new,
+        "more": new.with_columns(item.replace("math/0", "math/999")),
+        "new-nameless": new.filter(model == new["model_id"][0]).drop("model_id"),
+        "new": pl.concat([new.with_columns(response=1 - response), new]),
+        "lost": _lost(new, ["math/0", "code/1", "law/2"]),
+        "alone-lost": _lost(alone, alone["item_id"].head(6).to_list()),
+        "probabilities": past.with_columns(response * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")),
+        "counts": past.with_columns(n_trials=4, response=pl.col("twice") / 2),
+        "judged": pl.concat([marks, strict]),
+        "tiny": tiny,
+        "levels": tiny.with_columns(response=pl.col("twice") / 2),
+        "nameless": past.filter(model == past["model_id"][0]).drop("model_id"),
+        "gaps": gaps,
+        "empty": past.with_columns(response=pl.when(model == "m0").then(None).otherwise("response")),
+        "flipped": flipped,
+        "repeated": pl.concat([past, flipped]),
+        "wide": wide,
+        "items": known,
+        "parameters": known.select("item_id", difficulty=pl.int_range(30) / 15 - 1),
+        "other-items": known.select("item_id", "weight", pl.col("n_options") * 2),
+        "halves": known.select("item_id", scenario=pl.Series(n // 15 + 10)),
+        "thirds": known.select("item_id", scenario=pl.Series(n // 10 + 10)),
+        "log-items": pl.DataFrame({"item_id": logged, "n_options": [2] * 12}),
+        "log-models": pl.DataFrame({"model_id": run_models, "size": np.arange(8)}),
+        "models": pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, **sizes}),
+        "late": grown.filter(item.str.len_chars() == 6),
+        "choices": past.select("model_id", "item_id", choice=choice),
+    }.items():
+        frame.write_csv(folder / f"{name}.csv")
+    subjects = wide.sort("model_id").to_dicts()
+    lines = [json.dumps({"subject_id": row.pop("model_id"), "responses": row}) for row in subjects]
     short = json.dumps({"subject_id": "m0", "responses": {"math/0": 1, "code/1": 0}})
     empty = json.dumps({"subject_id": "m99", "responses": {"math/0": None}})
     for name, some in (("py-irt", lines), ("one", [short]), ("gaps", [*lines[1:], short]), ("empty", [*lines, empty])):
         (folder / f"{name}.jsonl").write_text("\n".join(some) + "\n", encoding="utf-8")
-    known = pl.DataFrame(
-        {"item_id": items, "weight": 1.0 + np.arange(30) % 4, "n_options": 2 + np.arange(30) % 4, "n": np.arange(30)}
-    )
-    known.drop("n").write_csv(folder / "items.csv")
-    known.select("item_id", difficulty=pl.col("n") / 15 - 1).write_csv(folder / "parameters.csv")
     write_tiny_benchmarks(folder / "tinyBenchmarks.pkl")
-    known.select("item_id", "weight", pl.col("n_options") * 2).write_csv(folder / "other-items.csv")
-    known.select("item_id", scenario=pl.col("n") // 15 + 10).write_csv(folder / "halves.csv")
-    known.select("item_id", scenario=pl.col("n") // 10 + 10).write_csv(folder / "thirds.csv")
-    logged = [f"{task}/{doc}" for task in TASKS for doc in range(6)]
-    pl.DataFrame({"item_id": logged, "n_options": [2] * 12}).write_csv(folder / "log-items.csv")
-    run_models = [*(f"org/l{j}" for j in range(6)), *harness_world.MODELS]
-    pl.DataFrame({"model_id": run_models, "size": np.arange(8)}).write_csv(folder / "log-models.csv")
-    models = rows["model_id"].unique(maintain_order=True)
-    pl.DataFrame(
-        {"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
-    ).write_csv(folder / "models.csv")
     (folder / "include.txt").write_text("math/0\nlaw/2\nlaw/5\n", encoding="utf-8")
-    # models of the bank on items that are new to it
-    grown = past.with_columns(
-        item_id=pl.lit("late/") + pl.col("item_id").str.split("/").list.last(), scenario=pl.lit("law")
-    )
-    grown.filter(pl.col("item_id").str.len_chars() == 6).write_csv(folder / "late.csv")
-    answered = past.select("model_id", "item_id", choice=pl.when(pl.col("response") == 1).then(pl.lit("A")))
-    answered.with_columns(pl.col("choice").fill_null("B")).write_csv(folder / "choices.csv")
     (folder / "exclude.txt").write_text("\n".join(items[:16]), encoding="utf-8")
 
 
+def _lost(frame, items):
+    """Answers to these items are lost."""
+    is_lost = pl.col("item_id").is_in(items)
+    error = pl.when(is_lost).then(pl.lit("timeout"))
+    return frame.with_columns(response=pl.when(is_lost).then(None).otherwise("response"), error=error)
+
+
 def scenario_of(item):
-    """Scenarios of unequal sizes."""
     return SCENARIOS[item % 3] if item < 24 else "math"
 
 
@@ -204,30 +225,18 @@ def _logs(folder, name="logs", n_missing=0):
 def _sample(rng, filter_name, doc_id):
     """One item of two answer options of one and of four characters, the first of them right."""
     values = -rng.exponential(2.0, 2)
-    return sample(
-        doc_id,
-        filter_name=filter_name,
-        acc=float(values[0] > values[1]),
-        acc_norm=float(values[0] > values[1] / 4.0),
-        target="0",
-        arguments={
-            f"gen_args_{k}": {"arg_0": "Question: ...", "arg_1": text} for k, text in enumerate((" A", " ABCD"))
-        },
-        resps=[[[f"{value:.4f}", "False"]] for value in values],
-        filtered_resps=[[f"{value:.4f}", "False"] for value in values],
-    )
+    asked = {f"gen_args_{k}": {"arg_0": "Question: ...", "arg_1": text} for k, text in enumerate((" A", " ABCD"))}
+    texts = [[f"{value:.4f}", "False"] for value in values]
+    metrics = {"acc": float(values[0] > values[1]), "acc_norm": float(values[0] > values[1] / 4.0)}
+    logged = {"target": "0", "arguments": asked, "resps": [[one] for one in texts], "filtered_resps": texts}
+    return sample(doc_id, filter_name=filter_name, **metrics, **logged)
 
 
-EVERY = {"classifiers": (8, 40), "bytelms": (12, 10), "bytelms-samples": (6, 40)}
-"""Of built-in data, every how many-th model and item stays."""
-
-
-KEPT = ("copying", "reversal")
-"""Of the scenarios of the language models, these stay."""
+EVERY, KEPT = {"classifiers": (8, 40), "bytelms": (12, 10), "bytelms-samples": (6, 40)}, ("copying", "reversal")
+"""Of built-in data, every how many-th model and item stays; of the scenarios of the language models, these."""
 
 
 def small(name, responses):
-    """A part of a built-in data set, spread over its models and items."""
     models, items = (np.arange(0, n, step) for n, step in zip(responses.responses.shape, EVERY[name], strict=True))
     if name == "bytelms":
         items = np.flatnonzero(responses.items["scenario"].is_in(KEPT).to_numpy())[:: EVERY[name][1]]

@@ -5,21 +5,18 @@ import sys
 
 import pytest
 
-from itembank.bank.bank_files import save_bank
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT
 
 
 @pytest.fixture
 def bank_folder(tmp_path):
-    save_bank(make_bank(n_items=60, with_extras=True), tmp_path / "bank")
+    make_bank(n_items=60, with_extras=True).save(tmp_path / "bank")
     return tmp_path / "bank"
 
 
 @pytest.fixture
 def stdin(monkeypatch):
-    """Put text or bytes on standard input."""
-
     def put(content):
         content = content.encode() if isinstance(content, str) else content
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -29,7 +26,6 @@ def stdin(monkeypatch):
 
 @pytest.fixture
 def journal(run, bank_folder, tmp_path):
-    """A session that has just begun, of six items at most."""
     options = ("--model-id", "new/model", *LIMIT, *FAST)
     outcome = run("session", "start", bank_folder, "-o", tmp_path / "run.jsonl", *options)
     assert (outcome.code, outcome.out) == (0, "")

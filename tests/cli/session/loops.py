@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
+import itembank as ib
 import tests.sessions
-from itembank.readers.read import read_responses
 from itembank.sessions.journal import read_journal
-from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.session_worker import response_to
 
 LIMIT = ("--max-items", 6)
@@ -23,7 +22,7 @@ def session_file(folder, content):
 def settings_of(journal):
     plain = dict(read_journal(journal).header["settings"])
     plain.pop("model_id")
-    return SessionSpec.from_dict(plain)
+    return ib.SessionSpec.from_dict(plain)
 
 
 def ids(run, journal, *options):
@@ -43,7 +42,7 @@ def play(run, journal, *options, respond=response_to):
 def read_responses_of(run, journal):
     answers = journal.parent / "answers-of-loop.parquet"
     run.ok("import", journal, "-o", answers)
-    responses = read_responses(answers)
+    responses = ib.read_responses(answers)
     return [
         {"item_id": item, "response": value}
         for item, value in zip(responses.item_ids, responses.responses[0].tolist(), strict=True)

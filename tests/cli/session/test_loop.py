@@ -1,14 +1,16 @@
 """`itembank session`: a loop that any shell can run, and when it stops."""
 
+import json
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.bank_files import load_bank
-from itembank.responses.response_files import write_responses
+import itembank as ib
 from itembank.sessions.journal import Journal, read_journal
-from itembank.sessions.limits import Budget
 from tests.bank.banks import make_bank
+from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST, LIMIT, ids, play, session_file
 from tests.sessions.session_worker import response_to
 from tests.sessions.simulated import model_based
@@ -16,7 +18,7 @@ from tests.sessions.simulated import model_based
 
 def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, journal):
     assert play(run, journal) == 0
-    session = model_based(load_bank(bank_folder), budget=Budget(6), model_id="new/model")
+    session = model_based(ib.load_bank(bank_folder), budget=ib.Budget(6), model_id="new/model")
     while items := session.ask():
         session.tell(items[0], response_to(items[0]))
     status = run.json("session", "status", journal)
@@ -27,9 +29,7 @@ def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, j
 
 def test_asks_the_same_again_until_told(run, journal):
     three = ids(run, journal, "-n", 3)
-    assert len(set(three)) == 3
-    assert ids(run, journal) == three[:1]
-    assert ids(run, journal, "-n", 5) == three
+    assert (len(set(three)), ids(run, journal), ids(run, journal, "-n", 5)) == (3, three[:1], three)
     run("session", "tell", journal, three[1], "--response", 1)
     assert ids(run, journal, "-n", 2) == [three[0], three[2]]
     run("session", "tell", journal, three[0], "--failed", "--again")
@@ -58,7 +58,7 @@ def test_new_items_are_for_further_workers(run, journal):
 
 def test_json_says_where_to_find_an_item(run, bank_folder, journal):
     content = run("session", "ask", journal, "-n", 2).json
-    items = load_bank(bank_folder).responses.items
+    items = ib.load_bank(bank_folder).responses.items
     for item in content["items"]:
         row = items.filter(pl.col("item_id") == item["item_id"]).to_dicts()[0]
         assert item == {name: row[name] for name in ("item_id", "scenario", "subscenario")} | {"is_new": True}
@@ -72,26 +72,20 @@ def test_items_in_hand_at_the_end_of_the_budget_are_still_to_be_answered(run, jo
     assert len(asked) == 6
     outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "Stopped by the budget of 6 items" in outcome.err
-    assert "Asked and not answered yet: 6." in outcome.err
+    holds(outcome.err, "Stopped by the budget of 6 items", "Asked and not answered yet: 6.")
     assert ids(run, journal, "-n", 9) == asked
 
 
-def test_a_stopped_session_asks_nothing(run, journal):
+def test_a_stopped_session_asks_nothing_until_it_is_extended(run, journal):
     assert play(run, journal) == 0
     content = run("session", "ask", journal).json
     assert (content["items"], content["reason_stopped"], content["n_items"]) == ([], "budget: 6 items", 6)
-
-
-def test_a_stopped_session_is_extended(run, journal):
     play(run, journal)
     done = run("session", "extend", journal, "--max-items", 8)
     assert (done.code, done.out) == (0, "")
     assert "The budget is now 8 items" in done.err
     assert len(ids(run, journal, "-n", 5)) == 2
-    lower = run("session", "extend", journal, "--max-items", 7)
-    assert lower.code == 2
-    assert "must be raised above 8 items, got 7" in lower.err
+    run.fails(2, "must be raised above 8 items, got 7", "session", "extend", journal, "--max-items", 7)
 
 
 def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_path):
@@ -122,23 +116,17 @@ def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_fol
     assert ids(run, journal) == []
 
 
-def test_status_changes_nothing_and_shows_costs_and_scores(run, journal):
+def test_status_changes_nothing_and_works_while_the_session_is_open(run, journal, monkeypatch):
     run("session", "tell", journal, "math/0", "--response", 1, "--cost", "seconds=2.5")
-    before = journal.read_bytes()
-    outcome = run("session", "status", journal)
+    before, outcome = journal.read_bytes(), run("session", "status", journal)
     assert journal.read_bytes() == before
     for text in ("new/model", "2.5 seconds", "95 % interval", "1/60"):
         assert text in outcome.out
-
-
-def test_status_works_while_the_session_is_open_and_telling_does_not(run, journal, monkeypatch):
     monkeypatch.setattr("itembank.cli.session.WAIT", 0.0)
     with Journal.open(journal):
         run.ok("session", "status", journal)
         for arguments in (("ask", journal), ("tell", journal, "math/0", "--response", 1)):
-            outcome = run("session", *arguments)
-            assert (outcome.code, outcome.out) == (1, "")
-            assert "another process" in outcome.err
+            run.fails(1, "another process", "session", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +141,7 @@ def test_status_works_while_the_session_is_open_and_telling_does_not(run, journa
 def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options, rare):
     options = options if rare is None else (*options, *session_file(tmp_path, rare))
     recorded = make_bank(n_items=60, with_extras=True, n_models=3, seed=8).responses.take(models=np.array([1]))
-    write_responses(recorded, tmp_path / "recorded.parquet")
+    ib.write_responses(recorded, tmp_path / "recorded.parquet")
     replayed = run("replay", bank_folder, tmp_path / "recorded.parquet", *options, "--batch", batch, "--format", "json")
     journal = tmp_path / "j"
     run.ok("session", "start", bank_folder, "-o", journal, "--model-id", recorded.model_ids[0], *options)
@@ -172,8 +160,7 @@ def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_
             told = ("--correct", round(response * trials), "--trials", trials, "--cost", cost)
             run.ok("session", "tell", journal, item, *told)
     assert asked.code == replayed.code
-    status = run("session", "status", journal, "--format", "json").json
-    rows = replayed.json["rows"]
+    status, rows = run("session", "status", journal, "--format", "json").json, replayed.json["rows"]
     shared = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
     assert [{name: row[name] for name in shared} for row in status["scores"]] == [
         {name: row[name] for name in shared} for row in rows
@@ -182,3 +169,112 @@ def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_
         assert {row[name] for row in rows} == {status[name]}
     if "--cost" in options:
         assert rows[0]["cost"] == status["costs"]["output_tokens"]
+
+
+def test_tells_responses_counts_costs_failures_and_corrections(run, journal):
+    asked = ids(run, journal, "-n", 3)
+    run("session", "tell", journal, asked[0], "--response", 0.25, "--cost", "seconds=1.5", "--cost", "output_tokens=7")
+    run("session", "tell", journal, asked[1], "--correct", 3, "--trials", 4)
+    run("session", "tell", journal, asked[2], "--failed", "--again")
+    run("session", "tell", journal, asked[0], "--response", 0.5)
+    run("session", "tell", journal, "law/59", "--failed")
+    events = [dict(event) for event in read_journal(journal).events[1:]]
+    told = {"event": "told", "costs": {}, "was_asked": True, "is_correction": False}
+    failed = {"event": "failed", "reason": "", "costs": {}}
+    assert events == [
+        {**told, "item_id": asked[0], "response": 0.25, "costs": {"seconds": 1.5, "output_tokens": 7.0}},
+        {**told, "item_id": asked[1], "response": 0.75, "n_correct": 3, "n_trials": 4},
+        {**failed, "item_id": asked[2], "again": True},
+        {**told, "item_id": asked[0], "response": 0.5, "is_correction": True},
+        {**failed, "item_id": "law/59", "again": False},
+    ]
+
+
+def test_tells_many_at_once(run, journal, stdin):
+    asked = ids(run, journal, "-n", 3)
+    stdin("\n".join(json.dumps({"item_id": item, "response": 1, "costs": {"seconds": 2}}) for item in asked))
+    content = run("session", "tell", journal, "-").json
+    assert (content["told"], content["n_items"], content["n_pending"]) == (asked, 3, 0)
+    assert content["costs"] == {"seconds": 6.0}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", '{"item_id": "math/0", "response": 1}\nnonsense', '{"item_id": "unheard", "response": 1}', b"\xff\xfe"],
+)
+def test_of_many_answers_all_or_none_are_told(run, journal, stdin, content):
+    before = journal.read_bytes()
+    stdin(content)
+    outcome = run("session", "tell", journal, "-")
+    assert (outcome.code, outcome.out, journal.read_bytes()) == (1, "", before)
+    assert outcome.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("", 2, "which ITEM"),
+        ("math/0", 2, "Give one of"),
+        ("math/0 --response 1 --failed", 2, "Give one of"),
+        ("math/0 --correct 1", 2, "belong together"),
+        ("math/0 --response 1 --again", 2, "--again belongs to --failed"),
+        ("math/0 --response 1 --cost 7", 2, "UNIT=AMOUNT"),
+        ("math/0 --response 1 --cost seconds=-7", 1, "number from 0 to 1e+15"),
+        ("math/0 --response 1 --cost seconds=nan", 1, "number from 0 to 1e+15"),
+        ("math/0 --response 1 --cost tokens=1e308", 1, "number from 0 to 1e+15, got 1e+308 tokens"),
+        ("math/0 --failed --cost tokens=1.1e15", 1, "number from 0 to 1e+15"),
+        ("math/0 --response 1.01", 1, "[0, 1]"),
+        ("math/0 --response nan", 1, "[0, 1]"),
+        ("math/0 --correct 2 --trials 1", 1, "n_correct"),
+        ("unheard --response 1", 1, "'unheard'"),
+        ("'' --response 1", 1, "item_id"),
+        ("- --response 1", 2, "standard input"),
+    ],
+)
+def test_a_bad_answer_changes_nothing(run, journal, arguments, code, message):
+    before = journal.read_bytes()
+    run.fails(code, message, "session", "tell", journal, *shlex.split(arguments))
+    assert journal.read_bytes() == before
+
+
+@pytest.mark.parametrize("is_many", [False, True])
+def test_a_slip_in_a_unit_of_cost_is_refused_with_a_way_out_that_works(run, journal, stdin, is_many):
+    def tell(*options):
+        stdin(json.dumps({"item_id": "math/0", "response": 1, "costs": {"output_token": 3}}))
+        alone = ("math/0", "--response", 1, "--cost", "output_token=3")
+        return run("session", "tell", journal, *(("-",) if is_many else alone), *options)
+
+    before, refused = journal.read_bytes(), tell()
+    assert (refused.code, refused.out, journal.read_bytes()) == (1, "", before)
+    assert "Did you mean 'output_tokens'? A unit that is meant to be new needs --new-units." in refused.err
+    assert tell("--new-units").json["costs"] == {"output_token": 3.0}
+
+
+def test_a_person_reads_the_score_first(run, journal):
+    (item,) = ids(run, journal)
+    told = run.ok("session", "tell", journal, item, "--response", 1, "--cost", "seconds=2", "--format", "table").out
+    score = run.ok("session", "status", journal).out.splitlines()[0]
+    assert told.splitlines()[0] == f"1 answer is kept. {score}"
+    assert ("2 seconds spent" in told, "conclusion" in told) == (True, False)
+
+
+def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp_path, monkeypatch):
+    journal = tmp_path / "run.jsonl"
+    run.ok("session", "start", fitted_bank, "-o", journal, "--model-id", "new", *LIMIT)
+    play(run, journal)
+    monkeypatch.setattr("itembank.estimation.estimates.FLAGGED", 0.0)  # so that none is flagged
+    found = run.json("session", "status", journal)
+    assert 0.0 <= found["typicality"] <= 1.0
+    assert {row["typicality"] for row in found["scores"]} == {found["typicality"]}
+    assert found["method"] in {"p-irt", "stacked"}
+    answers = tmp_path / "answers.parquet"
+    run.ok("import", journal, "-o", answers)
+    monkeypatch.setattr("itembank.estimation.estimates.FLAGGED", 1.0)  # so that every model is flagged
+    told = run("session", "status", journal)
+    assert f"{found['typicality']:.4f}" in told.out
+    assert "'new': answered unlike nearly all of the" in told.err
+    scores = run.json("session", "status", journal)["scores"]
+    assert (found["scores"][0]["note"], "by method 'drawn' would settle it" in scores[0]["note"]) == ("", True)
+    replayed = run("replay", fitted_bank, answers, *LIMIT)
+    assert f"{found['typicality']:.2f}" in replayed.out
+    assert "'new': answered unlike nearly all of the" in replayed.err

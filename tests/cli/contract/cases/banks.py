@@ -1,117 +1,77 @@
-"""Cases of commands that make banks or begin with one."""
+"""Cases of commands that make banks, change them, publish them or begin with one."""
 
-from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import (
-    ALLOWED,
-    COMMON,
-    ERRORS,
-    JQ,
-    MATCH,
-    MATCHED,
-    MIXED,
-    ONE_ATTEMPT,
-    PAGES,
-    no_chance,
-    none_lost,
-)
+from tests.cli.contract.case import COMMON, JQ, MATCHED, MIXED, ONCE, PAGES, Case, each, mode, no_chance, none_lost
 
-_SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec"),)
+_INFO_OF_IT = (("info out/bank --format csv", ""),)
 
 
-def _calibrate(words, *, about=_SPEC, **more):
+def _calibrate(words, about="--item-model --dims --method --family --spec", **more):
     """The bank counts by what `info` says of it and by its tables, not by the settings that it keeps."""
-    then = (("info out/bank --format csv", ""),)
-    return Mode(f"{words} -o out/bank --no-folds", about=about, unseen=("bank.json",), then=then, **more)
+    return mode(f"{words} -o out/bank --no-folds", about, unseen="bank.json", then=_INFO_OF_IT, **more)
+
+
+def _start(words, about, **more):
+    return mode(f"--items {words} -o out/bank", about, then=_INFO_OF_IT, **more)
 
 
 _CALIBRATE = Case(
     modes={
-        "map": _calibrate("flipped.parquet --method map --dims 1", about=()),
-        "variational": _calibrate("tiny.parquet --dims 1", about=("--spec",)),
-        "1pl": _calibrate("tiny.csv --item-model 1pl", about=("--dims",)),
-        "chosen dims": _calibrate(
-            "tiny.csv --method map", about=("--dims", "--item-model"), values={"--dims": "--dims 3"}
+        "map": _calibrate("flipped.parquet --method map --dims 1", ""),
+        "variational": _calibrate("tiny.parquet --dims 1", "--spec"),
+        "1pl": _calibrate("tiny.csv --item-model 1pl", "--dims"),
+        "chosen dims": _calibrate("tiny.csv --method map", "--dims --item-model", values="--dims 3"),
+        "mml": _calibrate("tiny.csv --method mml --dims 1", "--family --item-model"),
+        "nested": _calibrate("past.csv --method map --item-model nested --dims 2", "--family"),
+        "probabilities": _calibrate("probabilities.csv --dims 1 --family beta", ""),
+        "counts": _calibrate("counts.csv --method map --dims 1", "--family"),
+        "items alone": _start(
+            "items.csv", "--items --output --within --format --folds --method --dims", unseen="bank.json"
         ),
-        "mml": _calibrate("tiny.csv --method mml --dims 1", about=("--family", "--item-model")),
-        "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=("--family",)),
-        "probabilities": _calibrate("probabilities.csv --dims 1 --family beta", about=()),
-        "counts": _calibrate("counts.csv --method map --dims 1", about=("--family",)),
-        "items alone": Mode(
-            "--items items.csv -o out/bank",
-            unseen=("bank.json",),
-            about=("--items", "--output", "--within", "--format", "--folds", "--method", "--dims"),
-            then=(("info out/bank --format csv", ""),),
-        ),
-        "items with parameters": Mode(
-            "--items parameters.csv -o out/bank", about=("--parameters",), then=(("info out/bank --format csv", ""),)
-        ),
-        "known parameters": Mode(
-            "--items tinyBenchmarks.pkl --parameters --benchmark mmlu -o out/bank",
-            about=("--benchmark",),
-            then=(("info out/bank --format csv", ""),),
-        ),
-        "replacing": Mode(
-            "past.csv --method map --dims 1 --no-folds -o out/two-bank",
-            about=("--force",),
-            brings=("two-bank",),
-            codes=(1,),
+        "items with parameters": _start("parameters.csv", "--parameters"),
+        "known parameters": _start("tinyBenchmarks.pkl --parameters --benchmark mmlu", "--benchmark"),
+        "replacing": mode(
+            "past.csv --method map --dims 1 --no-folds -o out/two-bank", "--force", brings="two-bank", codes=(1,)
         ),
     },
-    values={
-        "--format": "--format json",
-        **options(
-            "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
-            "--within custom --across items --spec guessing.toml --folds --force --parameters --benchmark lb"
-        ),
-    },
+    values="--format json --jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml "
+    "--family beta --within custom --across items --spec guessing.toml --folds --force --parameters --benchmark lb",
     no_effect={
-        ("map", "--force"): "nothing stands there",
-        ("probabilities", "--force"): "nothing stands there",
+        **each("--force", "nothing stands there", "map", "probabilities"),
         ("probabilities", "--family"): "it is this family already",
         ("items alone", "--items"): "it is this table already",
     },
     nowhere={"--items": "with past results it is refused or says nothing new, and alone one table is at hand"},
     never={"--jobs": "numbers do not depend on the number of processes"},
     stops={
-        ("map", "--family"): "no family 'beta'",
-        ("mml", "--family"): "no family 'beta'",
-        ("counts", "--family"): "no family 'beta'",
+        **each("--family", "no family 'beta'", "map", "mml", "counts", "nested"),
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
-        ("nested", "--family"): "no family 'beta'",
     },
 )
 _INFO = Case(
     modes={
-        "facts": Mode("bank", about=("--format", "--log")),
-        "history": Mode("retired-bank --log", about=("--format", "--log")),
-        "differences": Mode("named-bank retired-bank", about=("--format", "--log")),
+        "facts": mode("bank", "--format --log"),
+        "history": mode("retired-bank --log", "--format --log"),
+        "differences": mode("named-bank retired-bank", "--format --log"),
     },
-    values=options("--log --format json"),
+    values="--log --format json",
     no_effect={("history", "--log"): "it is on already"},
 )
-
-
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--spec")),
-        "random": Mode("bank -n 7 --method random --format csv"),
-        "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
-        "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
-        "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
-        "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
-        "ids": Mode("bank -n 7 --method random --ids list", about=("--output", "--ids", "--format", "--seed")),
-        "file": Mode("bank -n 7 --method random -o out/s.json", about=("--output", "--format"), unseen=("s.json",)),
-        "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
+        "auto": mode("bank -n 7 --format csv", "--method --n-items --spec"),
+        "random": mode("bank -n 7 --method random --format csv"),
+        "v-optimal": mode("bank -n 7 --method v-optimal --format csv"),
+        "design": mode("bank-2 -n 7 --method optimal-design --format csv"),
+        "d-optimal": mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", "--spec"),
+        "random design": mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
+        "ids": mode("bank -n 7 --method random --ids list", "--output --ids --format --seed"),
+        "file": mode("bank -n 7 --method random -o out/s.json", "--output --format", unseen="s.json"),
+        "next stage": mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
-    values={
-        **COMMON,
-        **options(
-            "--jobs 2 --n-items 12 --stages 2 --after another.csv --selection "
-            "other-stage1.json --per-scenario --output out/selection.json --ids swe-bench --method stratified "
-            "--target law --predict law --spec other-design.toml --exclude exclude.txt --must-include include.txt"
-        ),
-    },
+    values=f"{COMMON} --jobs 2 --n-items 12 --stages 2 --after another.csv --selection other-stage1.json "
+    "--per-scenario --output out/selection.json --ids swe-bench --method stratified --target law --predict law "
+    "--spec other-design.toml --exclude exclude.txt --must-include include.txt",
     no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
     stops={
         ("next stage", "--after"): "chosen for one model, from its own answers, got 2 models",
@@ -121,45 +81,27 @@ _SELECT = Case(
     },
     never={"--jobs": "numbers do not depend on the number of processes"},
 )
-_SORTED = ("--sort", "--most", "--reason", "--format", "--output")
+_ACCURACY = "bank whole.csv --only accuracy"
 _CHECK = Case(
     modes={
-        "choose": Mode(
-            "bank whole.csv --only accuracy -n 9 --format csv",
-            codes=(0, 3),
-            about=("--n-items", "--format", "--known", "--by", "--most"),
+        "choose": mode(f"{_ACCURACY} -n 9 --format csv", "--n-items --format --known --by --most", codes=(0, 3)),
+        "selection": mode(
+            f"{_ACCURACY} --selection selection.json --format csv", "--selection --n-items", codes=(0, 3)
         ),
-        "selection": Mode(
-            "bank whole.csv --only accuracy --selection selection.json --format csv",
-            codes=(0, 3),
-            about=("--selection", "--n-items"),
-        ),
-        "fit": Mode(
-            "bank past.csv --only fit --format json",
-            codes=(0, 3),
-            about=("--only", "--group", "--reference", "--since"),
-        ),
-        "drift": Mode("bank past.csv --only drift --format json", about=("--since", "--group", "--n-items")),
-        "items": Mode("flipped.csv -o out/audit.csv --format json"),
-        "text": Mode("faulty.parquet", about=_SORTED),
-        "groups": Mode("all-known.parquet --by size --format json", about=("--by", "--clusters")),
-        "items of a bank": Mode("bank -o out/audit.csv --format json"),
+        "fit": mode("bank past.csv --only fit --format json", "--only --group --reference --since", codes=(0, 3)),
+        "drift": mode("bank past.csv --only drift --format json", "--since --group --n-items"),
+        "items": mode("flipped.csv -o out/audit.csv --format json"),
+        "text": mode("faulty.parquet", "--sort --most --reason --format --output"),
+        "groups": mode("all-known.parquet --by size --format json", "--by --clusters"),
+        "items of a bank": mode("bank -o out/audit.csv --format json"),
     },
-    values={
-        "--format": "--format json",
-        **MATCH,
-        **options(
-            "--n-items 12 --selection random.json --ignore-unknown --only drift --group public=selection.json "
-            "--reference random.json --since 2025-01-31 --known exclude.txt --choices choices.csv --by family "
-            "--clusters family --sort key-ratio --reason dead --most 3 --fail-on dead --output out/other.csv "
-            "--jq . --report out/page.html"
-        ),
-    },
+    values="--format json --match hash --n-items 12 --selection random.json --ignore-unknown --only drift "
+    "--group public=selection.json --reference random.json --since 2025-01-31 --known exclude.txt "
+    "--choices choices.csv --by family --clusters family --sort key-ratio --reason dead --most 3 --fail-on dead "
+    "--output out/other.csv --jq . --report out/page.html",
     no_effect={
-        **{
-            (mode, one): "no item is flagged" for mode in ("items", "items of a bank") for one in ("--reason", "--most")
-        },
-        **{(mode, "--format"): "it is JSON already" for mode in ("items", "items of a bank")},
+        **each("--reason --most", "no item is flagged", "items", "items of a bank"),
+        **each("--format", "it is JSON already", "items", "items of a bank"),
     },
     never={
         **PAGES,
@@ -174,79 +116,49 @@ _CHECK = Case(
         ("items of a bank", "--by"): "must divide the 14 models",
     },
 )
+_BY_MODEL = "--method p-irt --interval model-based --format csv"
+_WHOLE = ("table", "model-based", "design")
 _ESTIMATE = Case(
     modes={
-        "table": Mode(
-            "bank one.csv --selection selection.json --method p-irt --format csv",
-            values={"--interval": "--interval model-based"},
+        "table": mode(
+            "bank one.csv --selection selection.json --method p-irt --format csv", values="--interval model-based"
         ),
-        "model-based": Mode("bank one.csv --method gp-irt --interval model-based --format csv"),
-        "design": Mode(
-            "bank whole.csv --selection random.json --interval design --format csv",
-            values={"--selection": "--selection selection.json"},
+        "model-based": mode("bank one.csv --method gp-irt --interval model-based --format csv"),
+        "design": mode(
+            "bank whole.csv --selection random.json --interval design --format csv", values="--selection selection.json"
         ),
-        "stacked": Mode("bank one.csv --selection selection.json --format csv", about=("--parent",)),
-        "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
-        "unknown items": Mode(
-            "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
-        ),
-        "lost": Mode("bank lost.csv --method p-irt --interval model-based --format csv", about=("--errors",)),
+        "stacked": mode("bank one.csv --selection selection.json --format csv", "--parent"),
+        "target": mode(f"retired-bank one.csv {_BY_MODEL}", "--target"),
+        "unknown items": mode(f"bank more.csv {_BY_MODEL}", "--ignore-unknown", codes=(1,)),
+        "lost": mode(f"bank lost.csv {_BY_MODEL}", "--errors"),
     },
-    values={
-        **ALLOWED,
-        **ERRORS,
-        **MATCH,
-        **options(
-            "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
-            "--estimand repeated --level 0.8 --target quiz@1 "
-            "--parent auto --report out/page.html"
-        ),
-    },
-    no_effect={
-        **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
-        **none_lost("table", "model-based", "design"),
-    },
+    values="--allow-mixed-prompts --jq . --errors wrong --match hash --format json --ignore-unknown "
+    "--selection random.json --method weighted --interval calibrated --estimand repeated --level 0.8 --target quiz@1 "
+    "--parent auto --report out/page.html",
+    no_effect={**each("--ignore-unknown", "the bank holds every item", *_WHOLE), **none_lost(*_WHOLE)},
     never={**MIXED, **MATCHED, **PAGES},
-    nowhere=ONE_ATTEMPT,
+    nowhere=ONCE,
     stops={
         ("design", "--method"): "design-based intervals bring their own estimate",
-        **{(name, "--parent"): "a parent is weighed with" for name in ("table", "model-based", "design")},
+        **each("--parent", "a parent is weighed with", *_WHOLE),
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )
-_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--target", "--ranking")
-_OF_THIS_RUN = {"--estimand": "--estimand run"}
+_CHOICES = "--model --selection --method --level --estimand --target --ranking"
+_TURNED = "--model m15 --model m14"
 _COMPARE = Case(
     modes={
-        "pairs": Mode("bank flipped.csv one.csv --model m14 --model m15 --method p-irt --format csv"),
-        "paired": Mode(
-            "bank one.csv --method paired --format csv", about=_CHOICES, values={"--model": "--model m15 --model m14"}
-        ),
-        "selection": Mode(
-            "bank one.csv --selection random.json --method mean --format csv",
-            about=_CHOICES,
-            values={"--model": "--model m15 --model m14"},
-        ),
-        "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES, values=_OF_THIS_RUN),
-        "unknown items": Mode("bank more.csv --method paired --format csv", about=("--ignore-unknown",), codes=(1,)),
-        "no bank": Mode(
-            "flipped.csv one.csv --format csv",
-            about=("--model", "--level", "--estimand", "--target"),
-            values=_OF_THIS_RUN,
-        ),
-        "lost": Mode("bank lost.csv --method p-irt --format csv", about=("--errors",)),
+        "pairs": mode("bank flipped.csv one.csv --model m14 --model m15 --method p-irt --format csv"),
+        "paired": mode("bank one.csv --method paired --format csv", _CHOICES, _TURNED),
+        "selection": mode("bank one.csv --selection random.json --method mean --format csv", _CHOICES, _TURNED),
+        "ranking": mode("bank past.csv --ranking --format csv --method p-irt", _CHOICES, "--estimand run"),
+        "unknown items": mode("bank more.csv --method paired --format csv", "--ignore-unknown", codes=(1,)),
+        "no bank": mode("flipped.csv one.csv --format csv", "--model --level --estimand --target", "--estimand run"),
+        "lost": mode("bank lost.csv --method p-irt --format csv", "--errors"),
     },
-    values={
-        **ALLOWED,
-        **MATCH,
-        **ERRORS,
-        "--format": COMMON["--format"],
-        **options(
-            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand questions "
-            "--target math --ranking --report out/page.html"
-        ),
-        "--model": "--model m3 --model m0",
-    },
+    values="--allow-mixed-prompts --jq . --errors wrong --match hash --format json --ignore-unknown "
+    "--selection selection.json --method gp-irt --level 0.8 --estimand questions --target math --ranking "
+    "--report out/page.html --model m3 --model m0",
     no_effect={
         **none_lost("pairs"),
         ("pairs", "--ignore-unknown"): "the bank holds every item",
@@ -256,38 +168,63 @@ _COMPARE = Case(
     stops={("paired", "--selection"): "chose are not raw ones", ("selection", "--selection"): "chose need past models"},
     never={**MIXED, **MATCHED, **PAGES},
 )
+_BOTH_GOALS = "give half_width or difference, not both"
 _PLAN = Case(
     modes={
-        "sizes": Mode("bank --format json"),
-        "half-width": Mode("bank --max-items 15 --half-width 0.2 --format json"),
-        "difference": Mode("bank --max-items 15 --difference 0.2 --format json"),
-        "floor": Mode("counts-bank --trials --format json"),
-        "split": Mode("counts-bank --trials --budget 9000 --cost output_tokens --format json"),
+        "sizes": mode("bank --format json"),
+        "half-width": mode("bank --max-items 15 --half-width 0.2 --format json"),
+        "difference": mode("bank --max-items 15 --difference 0.2 --format json"),
+        "floor": mode("counts-bank --trials --format json"),
+        "split": mode("counts-bank --trials --budget 9000 --cost output_tokens --format json"),
     },
-    values=options(
-        "--format table --half-width 0.1 --difference 0.1 --target math --level 0.8 --estimand repeated --power 0.6 "
-        "--max-items 11 --trials --budget 7000 --cost input_tokens --judged judged.csv"
-    ),
-    no_effect=dict.fromkeys([("floor", "--trials"), ("split", "--trials")], "it is given already"),
-    nowhere=ONE_ATTEMPT,
+    values="--format table --half-width 0.1 --difference 0.1 --target math --level 0.8 --estimand repeated "
+    "--power 0.6 --max-items 11 --trials --budget 7000 --cost input_tokens --judged judged.csv",
+    no_effect=each("--trials", "it is given already", "floor", "split"),
+    nowhere=ONCE,
     stops={
-        ("half-width", "--difference"): "give half_width or difference, not both",
-        ("difference", "--half-width"): "give half_width or difference, not both",
+        ("half-width", "--difference"): _BOTH_GOALS,
+        ("difference", "--half-width"): _BOTH_GOALS,
         ("sizes", "--trials"): "past models must have tried items several times",
     },
 )
-
-_ABOUT_PAGES = ("--output", "--bank")
 _REPORT = Case(
     modes={
-        "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
-        "journal": Mode(
-            "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
+        "bank": mode("bank -o out/page.html", "--output --bank"),
+        "journal": mode(
+            "out/answered.jsonl --bank bank-2 -o out/page.html", "--output --bank", brings="answered.jsonl"
         ),
     },
-    values=options("--output out/other.html --bank bank"),
+    values="--output out/other.html --bank bank",
     nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
 )
+
+
+def _writing(words, values, *, nowhere=""):
+    """A bank counts by its history; its files are compared, too."""
+    modes = {
+        "new": mode(f"{words} -o out/made", then=(("info out/made --log --format json", ""),)),
+        "replacing": mode(f"{words} -o out/two-bank", "--force", brings="two-bank", codes=(1,)),
+    }
+    if "--dry-run" in values:
+        modes["dry run"] = mode(f"{words} --dry-run", "--format --how --output --status")
+    return Case(
+        modes,
+        f"--output out/other --force --format csv {values}",
+        no_effect={("new", "--force"): "nothing stands there"},
+        never={name: why for name, why in MIXED.items() if name in values},
+        nowhere=each(nowhere, "a bank that is to be written is refused with it"),
+    )
+
+
+_HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
+_BUILT = "it writes into the user's folder: tests/cli/test_bank.py sees it at work"
+_PUSH = "--private --no-responses --license --include-column --drop-column --format"
+
+
+def _elsewhere(words, names, reason, code):
+    return Case({"refused": mode(words, codes=(code,))}, names, never=each(names, reason))
+
+
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
@@ -297,4 +234,30 @@ CASES = {
     "estimate": _ESTIMATE,
     "compare": _COMPARE,
     "plan": _PLAN,
+    "bank retire": _writing("named-bank math/0 --reason key", "--reason noise --status suspect --label clean"),
+    "bank note": _writing("named-bank text", "--name other"),
+    "bank add-items": _writing(
+        "bank late.csv", "--allow-mixed-prompts --dry-run --status field-test --how random", nowhere="--dry-run"
+    ),
+    "bank add-models": _writing("bank one.csv", "--allow-mixed-prompts --how random --selection random.json"),
+    "bank add-scores": _writing("named-bank models.csv --score size", "--score number"),
+    "bank recalibrate": _writing("bank one.csv --how random", "--allow-mixed-prompts --how fixed"),
+    "bank list": Case({"list": mode("")}, "--format json"),
+    "bank build": _elsewhere("nothing", "--from --force --format", _BUILT, 2),
+    "export ids": Case(
+        {"printed": mode("bank --selection selection.json", values="--selection random.json")},
+        "--selection selection.json --form harbor",
+    ),
+    "publish-tiny": Case(
+        {
+            "chosen here": mode("bank -n 9 -o out/tiny"),
+            "given": mode("bank --selection selection.json -o out/tiny", values="--selection random.json"),
+        },
+        "--n-items 12 --selection selection.json --output out/other --license mit --include-column nothing "
+        "--drop-column n_options --force --format json",
+        stops=each("--include-column", "got 'nothing'", "chosen here", "given"),
+        never={"--force": "tests/publishing/test_tiny.py sees it replace what is there"},
+    ),
+    "push": _elsewhere("bank hf:me/bank", _PUSH, _HUB, 1),
+    "pull": _elsewhere("hf:me/bank -o out/bank", "--output --force", _HUB, 1),
 }
