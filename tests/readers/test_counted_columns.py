@@ -12,9 +12,11 @@ COUNTED = {"model": ["a", "a", "b", "b"], "task_id": ["p", "q", "p", "q"], "n": 
 ATTEMPTS = {"score_seed1": [1, 0, 1, 0], "score_seed2": [1, 1, 0, 0]}
 
 
+@pytest.mark.filterwarnings("ignore:.*read the column")
 @pytest.mark.parametrize("ours", ["model_id", "model"])  # it is read as a long table, or taken for a wide one
 def test_columns_of_counts_are_advised_by_name(ours):
-    table = pl.DataFrame(COUNTED).rename({"model": ours, **({"task_id": "item_id"} if ours == "model_id" else {})})
+    table = pl.DataFrame(COUNTED)
+    table = table.rename({"model": ours, "task_id": {"model": "task_id", "model_id": "item_id"}[ours]})
     with pytest.raises(DataError, match=r"'n_correct': 'c', 'n_trials': 'n'"):
         ib.read_responses(table)
     matrix = ib.read_responses(table, spec=ReadingSpec(columns={"n_correct": "c", "n_trials": "n"}))

@@ -18,6 +18,7 @@ from itembank.readers.columns import (
     COUNT_NAMES,
     ResponseNumbers,
     as_text,
+    counts_of,
     error_codes,
     examples,
     id_column,
@@ -141,10 +142,11 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
     absent = {name: spec.column(name) for name, is_told in told.items() if not is_told}
     absent = {name: column for name, column in absent.items() if column not in columns}
     if absent:
+        names = (counts_of(columns) if [*absent] == ["response"] else {}) or dict.fromkeys(absent, "...")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown([*absent.values()])}; there are {shown(columns, 12)}. If the file has "
-            f"other names for them, add: {how(columns=dict.fromkeys(absent, '...'))}. A table of one model may get its "
+            f"other names for them, add: {how(columns=names)}. A table of one model may get its "
             f"id from {how_to_name_model()}."
         )
 
