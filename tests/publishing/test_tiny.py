@@ -71,12 +71,18 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     assert every["item_id"].to_list() == bank.item_ids
     np.testing.assert_array_equal(every["loading_2"], bank.parameters.loadings[:, 1])
     text = (tiny / "README.md").read_text()  # what weights are of is not cut away
-    for table, column, said in ((every, "score_weight", "in their scenario's score"), (selected, "weight", "of each")):
+    for table, column, said in (
+        (every, "weight", "in their scenario's score"),
+        (selected, "selection_weight", "of each"),
+    ):
         np.testing.assert_allclose(table.group_by("scenario").agg(pl.col(column).sum())[column], 1.0)
         assert said in text.replace("&#39;", "'")
-    assert dict(zip(selected["item_id"], selected["weight"], strict=True)) == pytest.approx(
+    assert dict(zip(selected["item_id"], selected["selection_weight"], strict=True)) == pytest.approx(
         dict(zip(selection.item_ids, selection.weights, strict=True))
     )
+    known = ib.banks.start(tiny / "parameters.csv", parameters=True)  # the door for parameters that others fitted
+    np.testing.assert_allclose(known.targets.weights, bank.targets.weights)
+    np.testing.assert_allclose(known.parameters.loadings, bank.parameters.loadings)
 
 
 def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, tmp_path):

@@ -22,8 +22,8 @@ from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
 FILES = {
-    "selected.csv": "the items to run, with parameters, and weights for the mean of each scenario",
-    "parameters.csv": "all items, with their weights in their scenario's score and their parameters",
+    "selected.csv": "the items to run, with parameters, and `selection_weight` for the mean of each scenario",
+    "parameters.csv": "all items, with their parameters and `weight` in their scenario's score",
     "selection.json": "the items to run, as itembank keeps a selection",
     FIGURE: "cross-validated estimates against true scores of past models",
 }
@@ -132,18 +132,16 @@ def publish_tiny(
 def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
     save_bank(tiny.bank, folder)
     tiny.selection.save(folder / "selection.json")
-    # all items, with their weight in the estimate (null where the item is not run), in the score, and parameters
-    table, columns = tiny.bank.responses.items, parameter_columns(tiny.bank)
+    # all items, in columns that `calibrate --items FILE --parameters` reads
+    table = tiny.bank.responses.items
     asked = [words_of_items(table), *(table[name] for name in ("metric", "filter") if name in table.columns)]
     items = table.select("item_id", "scenario", "subscenario")
     items = items.with_columns(one for one in asked if one.null_count() < one.len())
-    weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "weight": tiny.selection.weights})
-    parameters = items.join(weights, on="item_id", how="left", maintain_order="left")
-    parameters = parameters.with_columns(
-        **{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()}
-    )
+    columns = {name: pl.Series(np.ascontiguousarray(one)) for name, one in parameter_columns(tiny.bank).items()}
+    parameters = items.with_columns(weight=columns.pop("score_weight"), **columns)
     parameters.write_csv(folder / "parameters.csv")
-    parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
+    weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "selection_weight": tiny.selection.weights})
+    parameters.join(weights, on="item_id", maintain_order="left").write_csv(folder / "selected.csv")
     scores = tiny.cross_validated
     if scores is not None:
         title = f"{scores.true.size:,} past models, {scores.n_items:,} items each"

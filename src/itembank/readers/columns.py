@@ -49,12 +49,29 @@ NAMES_IN_TURN: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {"response": ("resolved", "solved", "pass", "success", "reward", "exactmatch")},
 )
 """The same, and rarer ones: beside a column of an earlier name, one of a later name means something else."""
+COUNT_NAMES = {
+    "n_correct": (
+        *("ncorrect", "c", "numcorrect", "correctcount", "npass", "npassed", "numpassed", "passcount", "passedcount"),
+        *("nsuccess", "nsuccesses", "numsuccess", "successes", "successcount", "nright", "nsolved", "numsolved"),
+    ),
+    "n_trials": (
+        *("ntrials", "trials", "numtrials", "n", "nsamples", "numsamples", "samplecount", "nattempts", "attempts"),
+        *("numattempts", "attemptcount", "nruns", "numruns", "total", "ntotal", "numtotal", "totalcount"),
+    ),
+}
+"""What tables of others call the right ones of several attempts, and the attempts, as `USUAL_NAMES`."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
 
 def plain_name(name: str) -> str:
     """Return the name of a column without case, blanks, underscores, dots and dashes."""
     return _SEPARATORS.sub("", name).casefold()
+
+
+def counts_of(columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns that by name count right ones and attempts of an item; none where not one of each does."""
+    found = {ours: [one for one in columns if plain_name(one) in names] for ours, names in COUNT_NAMES.items()}
+    return {ours: own[0] for ours, own in found.items()} if all(len(own) == 1 for own in found.values()) else {}
 
 
 def is_id(name: str) -> bool:

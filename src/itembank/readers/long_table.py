@@ -15,13 +15,16 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, ordering_columns, parts_of
 from itembank.readers.columns import (
     COMMA,
+    COUNT_NAMES,
     ResponseNumbers,
     as_text,
+    counts_of,
     error_codes,
     examples,
     id_column,
     numbers,
     optional_names,
+    plain_name,
     response_numbers,
 )
 from itembank.readers.jq_programs import jq_key
@@ -139,10 +142,11 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
     absent = {name: spec.column(name) for name, is_told in told.items() if not is_told}
     absent = {name: column for name, column in absent.items() if column not in columns}
     if absent:
+        names = (counts_of(columns) if [*absent] == ["response"] else {}) or dict.fromkeys(absent, "...")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown([*absent.values()])}; there are {shown(columns, 12)}. If the file has "
-            f"other names for them, add: {how(columns=dict.fromkeys(absent, '...'))}. A table of one model may get its "
+            f"other names for them, add: {how(columns=names)}. A table of one model may get its "
             f"id from {how_to_name_model()}."
         )
 
@@ -201,6 +205,7 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         kinds["item_id"] = "text"
     costs = {unit: one for unit in COST_COLUMNS if (one := values[unit]) is not None and not np.isnan(one).all()}
     _warn_of_units(table, spec, {spec.column(name): one for name, one in values.items() if one is not None})
+    _warn_of_trials(table, spec, values["response"], values["n_trials"])
     attempt = _attempts(table, spec)
     frame = frame.with_columns(pl.Series(name, one) for name, one in (settled | costs).items())
     frame = frame if attempt is None else frame.with_columns(attempt.alias("attempt"))
@@ -242,6 +247,21 @@ def _warn_of_units(table: Table, spec: ReadingSpec, values: Mapping[str, FloatAr
                 f"read as decimal ones. If they part thousands, write {1000.0 * parted[0]:.0f}.",
                 DataWarning,
             )
+
+
+def _warn_of_trials(table: Table, spec: ReadingSpec, responses: FloatArray | None, known: FloatArray | None) -> None:
+    """Warn of a column that is called as the number of attempts, if it is not read and all shares are of as many."""
+    if responses is None or known is not None:
+        return
+    shares = responses / spec.max_response
+    called = [name for name in table.frame.columns if plain_name(name) in COUNT_NAMES["n_trials"]]
+    called = [name for name in called if table.frame.schema[name].is_numeric() and not spec.drops(name)]
+    is_between = (shares > 0.0) & (shares < 1.0)
+    for name in called if len(called) == 1 and is_between.any() else ():
+        trials = table.frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy()[is_between]
+        if (trials > 1.0).all() and (np.abs(shares[is_between] * trials % 1.0 - 0.5) > 0.49).all():
+            told = f"{table.source}: all shares are whole numbers of {name!r}"
+            warn(f"{told}. If it counts the attempts, add: {how(columns={'n_trials': name})}", DataWarning)
 
 
 def _attempts(table: Table, spec: ReadingSpec) -> pl.Series | None:

@@ -21,9 +21,11 @@ from itembank.readers.chosen_rows import (
     with_joined_names,
 )
 from itembank.readers.columns import (
+    COUNT_NAMES,
     NAMES_IN_TURN,
     USUAL_NAMES,
     as_text,
+    counts_of,
     is_id,
     is_measure,
     may_name_model,
@@ -414,7 +416,7 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
     about = (*STATUS_COLUMNS, *ERROR_COLUMNS, *ANSWERS, *LONG_COLUMNS)
     rest = [name for name in columns if name not in {*taken, *LONG_COLUMNS} and not is_called(name, about)]
-    rest = [name for name in rest if not is_measure(name)]
+    rest = [name for name in rest if not is_measure(name) and plain_name(name) not in COUNT_NAMES["n_trials"]]
     ids = [*filter(is_id, rest)] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = ", ".join(f"{name!r} is {ours}" for ours, name in known.items() if name)
@@ -423,6 +425,10 @@ def _almost_long(frame: pl.DataFrame, spec: ReadingSpec) -> str:
         named = f"and all are of one model, add: {how_to_name_model()}"
     if lacking == ["response"] and theirs in columns and (turn := how_to_turn(frame, theirs, is_told=False)):
         named = f"and another column {lacking[0]}. {turn}"
+    if lacking == ["response"] and (counts := counts_of(columns)):
+        named = (
+            f"and {counts['n_correct']!r} counts what is right of {counts['n_trials']!r}, add: {how(columns=counts)}"
+        )
     more = (how_to_compare(frame) or how_to_list(columns)) if lacking == ["response"] else ""
     if lacking == ["item_id"] and (model := known["model_id"]) and frame[model].is_unique().all():
         more = "Each model has one row: if that is its score on a whole benchmark, bring the results of each item."

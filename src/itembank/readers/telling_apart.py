@@ -4,6 +4,7 @@ Numbers of several tasks or judges are never counted or averaged as if they were
 name of the column and what to write.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -66,11 +67,11 @@ def kind_of(name: str) -> Kind:
 
 
 def attempts_of(columns: Sequence[str]) -> list[str]:
-    """Return the columns that by name are one attempt each: run1, run_2; none where only one is."""
-    found = [
-        name for name in columns if kind_of(_plain(name).rstrip("0123456789")) == "attempt" and name[-1:].isdigit()
-    ]
-    return found if len(found) > 1 else []
+    """Return the columns that by name are one attempt each: run1, run_2, score_seed3; none where only one is."""
+    stems = {name: re.sub(r"[\W_]*\d+$", "", name) for name in columns if name[-1:].isdigit()}
+    words = {name: {kind_of(stem), kind_of(re.split(r"[\W_]", stem)[-1])} for name, stem in stems.items()}
+    found = [name for name in stems if "attempt" in words[name]]
+    return found if len(found) > 1 and len({stems[name] for name in found}) == 1 else []
 
 
 def is_plain(name: str) -> bool:

@@ -13,6 +13,7 @@ from itembank.readers.columns import (
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
+    counts_of,
     examples,
     id_column,
     is_measure,
@@ -317,8 +318,9 @@ def _if_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, told: Sequence[st
     beside = [name for name in beside if name == scenario or as_text(frame[name]).str.contains(r"\p{L}").any()]
     apart = [name for name in beside if frame[[name, ids]].is_unique().all()]
     joined = "".join(f"\nIf {one!r} tells them apart, add: {how(columns={key: f'{one}+{ids}'})}" for one in apart)
-    alone = how(columns={other: first, "response": response})
-    return f" {word} have several rows. If a row is one response, add: {alone}{joined}"
+    alone = how(columns={other: first, **(counts_of(others) or {"response": response})})
+    listed = how_to_list(frame.columns).replace(" ", "\n", 1)
+    return f" {word} have several rows. If a row is one response, add: {alone}{joined}{listed}"
 
 
 def _as_long(frame: pl.DataFrame, spec: ReadingSpec, key: str, others: Sequence[str], inside: Sequence[str]) -> str:
