@@ -1,5 +1,6 @@
 """What most tests of readers do: read with choices, be refused in words, be warned in words."""
 
+import gzip
 import warnings
 
 import pytest
@@ -46,6 +47,16 @@ def put(path, text):
     """Write a file, and give its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_frame(frame, path):
+    """Write a table as the name says, packed where it ends in gz, and give the path."""
+    kind = path.name.removesuffix(".gz").rpartition(".")[2]
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress((frame.write_csv() if kind == "csv" else frame.write_ndjson()).encode()))
+    else:
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](path)
     return path
 
 

@@ -68,44 +68,36 @@ def test_documents_of_a_task_that_nobody_knows_are_items_by_a_field_of_theirs(tm
     rows = [{**sample(k, acc=float(k)), "doc": {"question_id": 70 + k}} for k in (0, 1)]
     write_run(tmp_path / "new", "org/b", {"copy": rows})
     known = pl.DataFrame({"item_id": ["71", "70", "72"], "metric": "acc", "task": None}, schema_overrides={"task": str})
-    with pytest.warns(DataWarning, match=r"2 documents of 'copy' are taken for the bank's items by their ids alone"):
-        new = read_new_responses([tmp_path / "new"], known)
+    new = warns(r"2 documents of 'copy' are taken for the bank's items", read_new_responses, [tmp_path / "new"], known)
     assert dict(zip(new.item_ids, new.responses[0], strict=True)) == {"70": 0.0, "71": 1.0}
     few = known.filter(pl.col("item_id") == "70")
     assert read_new_responses([tmp_path / "new"], few).item_ids == ["copy/0", "copy/1"]  # not all are items: none is
     assert read_new_responses([tmp_path / "new"], few, match="doc.question_id").item_ids == ["70", "copy/1"]
     (tmp_path / "new.csv").write_text("model_id,item_id,response\nm,70,1\n")
-    with pytest.raises(DataError, match="items are matched in logs of lm-evaluation-harness and Inspect"):
-        read_new_responses([tmp_path / "new.csv"], known.drop("metric"), match="hash")
+    refuses("items are matched in logs", read_new_responses, [tmp_path / "new.csv"], known.drop("metric"), match="hash")
 
 
-def test_powers_of_trials_count_lost_ones_as_the_bank_did(tmp_path):
-    """Of four right trials and a lost one pass^4 is 1, or C(4, 4) / C(5, 4) where the lost one is wrong."""
-    frame = pl.DataFrame(
-        {"model_id": "m", "item_id": ["x", "y"], "n_correct": [4, 2], "n_trials": [4, 4], "n_errors": [1, 0]}
-    )
-    frame.write_csv(tmp_path / "r.csv")
-    for errors, expected in (("wrong", [0.2, 0.0]), ("missing", [1.0, 0.0])):
-        own = read(tmp_path / "r.csv", metric=("pass^4",), errors=errors)
-        items = own.items.with_columns(pl.lit(errors if errors == "wrong" else None, pl.String).alias("lost_as"))
-        of_file = read_new_responses([tmp_path / "r.csv"], items)
-        in_memory = read_responses(frame, spec=spec_like(items, ReadingSpec()))
-        assert own.responses.tolist() == of_file.responses.tolist() == in_memory.responses.tolist()
-        assert own.responses[0].tolist() == pytest.approx(expected)
-
-
-def test_a_program_that_tells_no_lost_answers_is_read_for_a_bank_that_has_some(tmp_path):
+def test_programs_that_tell_no_lost_answers_powers_and_marks_are_read_as_the_bank_was(tmp_path):
     write_bfcl(tmp_path, {"m": [0]})
     found = read_new_responses([tmp_path], read(tmp_path).items.with_columns(pl.lit("wrong").alias("lost_as")))
     assert found.responses.tolist() == [[0.0, 1.0, 1.0, 1.0]]
     refuses("do not tell lost answers from others", read, tmp_path, errors="wrong", error=ParameterError)
-
-
-def test_marks_out_of_another_number_are_other_responses(tmp_path):
-    """Marks up to 2 are not shares of the 10 that the bank's marks end at, though both lie in [0, 1] then."""
-    (tmp_path / "r.csv").write_text("model_id,item_id,response\nm,x,2\nm,y,1\n")
-    by_two, by_ten = (read(tmp_path / "r.csv", max_response=most) for most in (2.0, 10.0))
-    check_same_prompts(read(pl.read_csv(tmp_path / "r.csv"), max_response=10.0).items, by_ten.items)
+    # Of four right trials and a lost one pass^4 is 1, or C(4, 4) / C(5, 4) where the lost one is wrong
+    frame = pl.DataFrame(
+        {"model_id": "m", "item_id": ["x", "y"], "n_correct": [4, 2], "n_trials": [4, 4], "n_errors": [1, 0]}
+    )
+    frame.write_csv(tmp_path / "b" / "r.csv")
+    for errors, expected in (("wrong", [0.2, 0.0]), ("missing", [1.0, 0.0])):
+        own = read(tmp_path / "b" / "r.csv", metric=("pass^4",), errors=errors)
+        items = own.items.with_columns(pl.lit(errors if errors == "wrong" else None, pl.String).alias("lost_as"))
+        of_file = read_new_responses([tmp_path / "b" / "r.csv"], items)
+        in_memory = read_responses(frame, spec=spec_like(items, ReadingSpec()))
+        assert own.responses.tolist() == of_file.responses.tolist() == in_memory.responses.tolist()
+        assert own.responses[0].tolist() == pytest.approx(expected)
+    # Marks up to 2 are not shares of the 10 that the bank's marks end at, though both lie in [0, 1] then
+    (tmp_path / "c" / "r.csv").write_text("model_id,item_id,response\nm,x,2\nm,y,1\n")
+    by_two, by_ten = (read(tmp_path / "c" / "r.csv", max_response=most) for most in (2.0, 10.0))
+    check_same_prompts(read(pl.read_csv(tmp_path / "c" / "r.csv"), max_response=10.0).items, by_ten.items)
     with pytest.raises(
         DataError, match=r"scales differ for 2 of 2 items: the bank's runs had .* 10, these have .* 2\."
     ):
@@ -390,9 +382,8 @@ def test_new_results_of_other_prompts_are_refused_unless_read_before(tmp_path, b
     assert list(changed_conditions(read(new), bank.responses)) == [
         "prompts differ for 30 of 30 items: the bank's runs had 4 shots, these have 0 shots."
     ]
-    assert told_conditions(bank.responses)["prompts"] == (
-        "4 shots, task version 2.5, no chat template, few-shot seed 1234"
-    )
+    found = told_conditions(bank.responses)
+    assert found["prompts"] == "4 shots, task version 2.5, no chat template, few-shot seed 1234"
 
 
 def test_a_bank_that_takes_models_of_other_prompts_says_so(tmp_path, bank):

@@ -192,7 +192,7 @@ def test_likelihoods_are_those_of_texts_and_probabilities_their_shares(choices):
     assert np.all(per_byte[certain] > 0.99)
 
 
-def test_accuracy_rises_with_compute_in_most_tasks(language_models):
+def test_accuracy_rises_with_compute_loss_falls_and_mixtures_are_good_at_what_they_are_made_of(language_models):
     final = np.flatnonzero(language_models.models["is_final"].to_numpy())
     flops = language_models.models["flops"].to_numpy()[final]
     scenarios = language_models.items["scenario"].to_numpy()
@@ -202,9 +202,6 @@ def test_accuracy_rises_with_compute_in_most_tasks(language_models):
         rises.append(spearmanr(flops, scores).statistic)
     assert np.sum(np.array(rises) > 0.4) >= 10
     assert np.median(rises) > 0.5
-
-
-def test_loss_falls_with_compute_unless_the_text_is_repeated(language_models):
     final = language_models.models.filter("is_final").sort("flops")
     for (mixture,), one in final.group_by("mixture"):
         loss = one["validation_bits_per_byte"].to_numpy()
@@ -213,9 +210,6 @@ def test_loss_falls_with_compute_unless_the_text_is_repeated(language_models):
     repeated = final.filter(pl.col("mixture") == "repeated")[-1]
     gap = repeated["validation_bits_per_byte"] - repeated["train_bits_per_byte"]
     assert gap[0] > 0.5  # learned by heart
-
-
-def test_mixtures_are_good_at_what_they_are_made_of(language_models):
     final = language_models.models["is_final"].to_numpy()
     scenarios = language_models.items["scenario"].to_numpy()
     mixtures = language_models.models["mixture"].to_numpy()

@@ -59,27 +59,29 @@ def mixed(folder):
     os.mkfifo(folder / "pipe.jsonl")
 
 
-def test_each_file_of_a_mixed_folder_is_told(tmp_path):
+def test_mixed_folders_are_told_file_by_file(tmp_path):
     mixed(tmp_path)
     found = collecting.find_sources([tmp_path], AUTO)
     assert found.n_files == {"lm-eval": 1, "py-irt": 1, "opencompass": 1, "evalscope": 1, "helm": 1}
     assert sorted(path.name for path in found.unknown) == ["notes.md", "other.json", "pipe.jsonl"]
     matrix = warns("1 of 6 items have no scenario", read_responses, tmp_path)
     assert (matrix.n_models, matrix.n_items) == (3, 6)
-
-
-def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
-    write(tmp_path / "reports" / "a.run.json", {"submitted_ids": ["x"], "resolved_ids": ["x"], "unresolved_ids": []})
-    write(tmp_path / "evaluation" / "lite" / "20240101_b" / "results" / "results.json", {"resolved": ["x"]})
-    write(tmp_path / "coco" / "annotations.json", [{"image_id": 1}])  # such a name tells nothing
-    write(tmp_path / "a_eval_results.json", {"eval": {"HumanEval/0": [{"base_status": "pass", "plus_status": "pass"}]}})
-    write_alpaca_eval(tmp_path, {"a": [1.0, 2.0]}, win_rates={"a": 50.0})
-    write_bfcl(tmp_path, {"a": [0]})
-    write_live_code_bench(tmp_path / "output", {"a": {"p": [True, False]}}, stated=0.5)
-    found = collecting.find_sources([tmp_path], AUTO)
+    write(
+        tmp_path / "b" / "reports" / "a.run.json", {"submitted_ids": ["x"], "resolved_ids": ["x"], "unresolved_ids": []}
+    )
+    write(tmp_path / "b" / "evaluation" / "lite" / "20240101_b" / "results" / "results.json", {"resolved": ["x"]})
+    write(tmp_path / "b" / "coco" / "annotations.json", [{"image_id": 1}])  # such a name tells nothing
+    write(
+        tmp_path / "b" / "a_eval_results.json",
+        {"eval": {"HumanEval/0": [{"base_status": "pass", "plus_status": "pass"}]}},
+    )
+    write_alpaca_eval(tmp_path / "b", {"a": [1.0, 2.0]}, win_rates={"a": 50.0})
+    write_bfcl(tmp_path / "b", {"a": [0]})
+    write_live_code_bench(tmp_path / "b" / "output", {"a": {"p": [True, False]}}, stated=0.5)
+    found = collecting.find_sources([tmp_path / "b"], AUTO)
     assert found.n_files == {"alpaca-eval": 1, "bfcl": 1, "evalplus": 1, "livecodebench": 1, "swe-bench": 2}
     assert [path.parent.name for path in found.unknown] == ["coco"]
-    matrix = read_responses(tmp_path / "evaluation", items=put(tmp_path / "items.csv", "item_id\nx\ny\n"))
+    matrix = read_responses(tmp_path / "b" / "evaluation", items=put(tmp_path / "b" / "items.csv", "item_id\nx\ny\n"))
     assert matrix.responses.tolist() == [[1.0, 0.0]]
 
 
@@ -152,11 +154,16 @@ def test_a_bank_is_no_results_and_its_responses_can_be_written(tmp_path):
     assert read_responses(tmp_path / "r.parquet").item_ids == bank.item_ids
 
 
-def test_own_tables_are_read_whatever_they_are_called(tmp_path):
+def test_own_tables_runs_in_order_and_banks(tmp_path):
     for name in ("samples_x.jsonl", "x_samples.jsonl", "x_score.json", "results_x.json"):
         (tmp_path / name).write_text(json.dumps({"model": name, "item_id": "1", "score": 1}))
     (tmp_path / "wide.csv").write_text("model,1\nwide,1\n")
     assert warns("read the column", read_responses, tmp_path).n_models == 5
+    for run in (10, 2, 9):
+        (tmp_path / "b" / f"v{run}").mkdir()
+        (tmp_path / "b" / f"v{run}" / "a.csv").write_text(f"{LONG}a,x,{run / 10}\n")
+    assert [path.parent.name for path in collecting.files_below(tmp_path / "b", AUTO)] == ["v2", "v9", "v10"]
+    assert read_file(tmp_path / "b", repeats="last").responses.item() == 1.0
 
 
 def test_pointers_of_git_lfs_are_named_beside_files_of_their_program(tmp_path):
@@ -169,22 +176,13 @@ def test_pointers_of_git_lfs_are_named_beside_files_of_their_program(tmp_path):
         file.unlink()
 
 
-def test_run_10_comes_after_run_9(tmp_path):
-    for run in (10, 2, 9):
-        (tmp_path / f"v{run}").mkdir()
-        (tmp_path / f"v{run}" / "a.csv").write_text(f"{LONG}a,x,{run / 10}\n")
-    assert [path.parent.name for path in collecting.files_below(tmp_path, AUTO)] == ["v2", "v9", "v10"]
-    assert read_file(tmp_path, repeats="last").responses.item() == 1.0
-
-
 def test_programs_have_readers_and_are_told_from_tables_and_from_each_other():
     for name in sources():
         assert callable(reader_function(name, "{}_answers")) != callable(reader_function(name, "{}_rows"))
     assert source_of_record({"model_id": "a", "item_id": "b", "response": 1}) is None
     assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": [], "results": [{"task_id": "x"}]}) is None
     assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": []}) == "swe-bench"
-    with pytest.raises(ValueError, match=r"format must be one of 'auto', .*'helm', 'eee', .*got 'hlem'"):
-        ReadingSpec(format="hlem")
+    refuses(r"must be one of 'auto', .*'helm', 'eee', .*got 'hlem'", ReadingSpec, format="hlem", error=ValueError)
 
 
 def test_another_package_adds_a_source(tmp_path, monkeypatch):
@@ -218,8 +216,7 @@ def test_hidden_files_and_links_to_folders_are_passed_by_and_named_where_they_le
     (tmp_path / "b" / "runs" / "latest").symlink_to("a")
     assert read_responses(tmp_path / "b" / "runs").model_ids == ["r"]
     (tmp_path / "b" / "runs" / "more").symlink_to("../others/b")
-    with pytest.warns(DataWarning, match="links to folders are not followed.*/runs/more'. If it has"):
-        assert read_responses(tmp_path / "b" / "runs").model_ids == ["r"]
+    assert warns("are not followed.*/runs/more'. If it has", read_responses, tmp_path / "b" / "runs").model_ids == ["r"]
     assert read_file(tmp_path / "b" / "runs", exclude_files=("more",)).n_models == 1
     assert read_responses([tmp_path / "b" / "runs", tmp_path / "b" / "others"]).n_models == 2
 

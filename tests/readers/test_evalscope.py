@@ -27,7 +27,7 @@ def write(folder, kind, model, task, records):
     (place / f"{task}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
 
 
-def test_real_reviews_have_the_scores_that_their_reports_tell(shared_dir):
+def test_real_reviews_have_the_scores_of_their_reports_and_items_told_by_their_question(shared_dir, tmp_path):
     folder = shared_dir / "logs" / "evalscope"
     matrix = read(folder)
     assert set(matrix.items["scenario"]) == {"arc", "ceval", "gsm8k"}
@@ -43,19 +43,16 @@ def test_real_reviews_have_the_scores_that_their_reports_tell(shared_dir):
                     n_checked += 1
     assert n_checked == 10
     assert (matrix.costs["output_tokens"] > 0).all()
-
-
-def test_items_of_real_reviews_are_told_by_their_question(shared_dir, tmp_path):
     (path,) = (shared_dir / "logs" / "evalscope").rglob("reviews/Qwen2.5-7B-Instruct/gsm8k_main.jsonl")
     lines = path.read_text().splitlines()
-    place = tmp_path / "reviews" / "again"
+    place = tmp_path / "b" / "reviews" / "again"
     place.mkdir(parents=True)
     matrix = read([path.parent / path.name, put(place / path.name, "\n".join(reversed(lines)))])
     assert matrix.n_items == len(lines)
     np.testing.assert_array_equal(matrix.responses[0], matrix.responses[1])
 
 
-def test_lines_are_told_by_their_index_and_costs_come_from_the_predictions(tmp_path):
+def test_lines_are_told_by_their_index_costs_come_from_the_predictions_and_failed_ones_are_lost(tmp_path):
     write(tmp_path, "reviews", "m", "gsm8k_main", [review(1, {"acc": 0.0}), review(0, {"acc": 1.0})])
     output = {"usage": {"input_tokens": 7, "output_tokens": 9}, "time": 1.5, "error": None}
     write(tmp_path, "predictions", "m", "gsm8k_main", [{"index": 1, "model_output": output}])
@@ -63,18 +60,15 @@ def test_lines_are_told_by_their_index_and_costs_come_from_the_predictions(tmp_p
     assert (matrix.item_ids, matrix.responses.tolist()) == (["gsm8k_main/1", "gsm8k_main/0"], [[0.0, 1.0]])
     np.testing.assert_array_equal(matrix.costs["seconds"], [[1.5, np.nan]])
     np.testing.assert_array_equal(matrix.costs["input_tokens"], [[7, np.nan]])
-
-
-def test_answers_that_failed_or_that_nobody_judged_are_lost(tmp_path):
     records = [review(0, {"acc": 1.0}), review(1, {}, status="parse_error"), review(2, {"acc": 0.0})]
-    write(tmp_path, "reviews", "m", "a", records)
-    write(tmp_path, "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
-    matrix = warns("2 of 'm' .1 time-out, 1 judge error", read, tmp_path, format="evalscope")
+    write(tmp_path / "b", "reviews", "m", "a", records)
+    write(tmp_path / "b", "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
+    matrix = warns("2 of 'm' .1 time-out, 1 judge error", read, tmp_path / "b", format="evalscope")
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
-    write(tmp_path / "b", "reviews", "m", "a", [review(0, {"acc": 1.0})])
-    write(tmp_path / "b", "predictions", "m", "a", [{"index": k, "model_output": {}} for k in (0, 1)])
-    write(tmp_path / "b", "reviews", "m", "old", [old_review(0, True), {**old_review(1, True), "choices": []}])
-    matrix = warns("2 of 'm' .1 without a response, 1 judge error", read, tmp_path / "b", format="evalscope")
+    write(tmp_path / "b" / "b", "reviews", "m", "a", [review(0, {"acc": 1.0})])
+    write(tmp_path / "b" / "b", "predictions", "m", "a", [{"index": k, "model_output": {}} for k in (0, 1)])
+    write(tmp_path / "b" / "b", "reviews", "m", "old", [old_review(0, True), {**old_review(1, True), "choices": []}])
+    matrix = warns("2 of 'm' .1 without a response, 1 judge error", read, tmp_path / "b" / "b", format="evalscope")
     assert dict(
         zip(matrix.item_ids, matrix.lost.n[0].tolist(), strict=True)
     )== {"a/0": 0, "a/1": 1, "old/0": 0, "old/1": 1}  # fmt: skip

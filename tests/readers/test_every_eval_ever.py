@@ -40,7 +40,7 @@ def write(folder, number, lines, *, metrics=None, lower=(), **config):
     return samples
 
 
-def test_samples_become_responses_with_costs(tmp_path):
+def test_samples_become_responses_with_costs_and_lines_of_one_are_its_metrics(tmp_path):
     tokens = {"input_tokens": 12, "output_tokens": 5, "total_tokens": 17}
     write(tmp_path, 1, [line("s/1", 1.0, token_usage=tokens, performance={"latency_ms": 1500}), line("s/2", 0.0)])
     write(tmp_path, 2, [line("s/2", 1.0, model="org/b"), line("s/1", 0.5, model="org/b")])
@@ -50,14 +50,11 @@ def test_samples_become_responses_with_costs(tmp_path):
     np.testing.assert_array_equal(matrix.responses, [[1.0, 0.0], [0.5, 1.0]])
     np.testing.assert_array_equal(matrix.costs["output_tokens"], [[5, np.nan], [np.nan, np.nan]])
     np.testing.assert_array_equal(matrix.costs["seconds"], [[1.5, np.nan], [np.nan, np.nan]])
-
-
-def test_lines_of_one_sample_are_its_metrics(tmp_path):
     metrics = {"a": "accuracy", "f": "f1"}
     lines = [
         line("1", 0.0, result="a"), line("1", 0.25, result="f"), line("2", 1.0, result="a"), line("2", 1.0, result="f"),
     ]  # fmt: skip
-    path = write(tmp_path, 1, lines, metrics=metrics)
+    path = write(tmp_path / "b", 1, lines, metrics=metrics)
     refuses("several metrics: 'accuracy', 'f1'", read, path)
     matrix = read_responses(path, metric="f1")
     assert (matrix.n_trials, matrix.responses.tolist()) == (None, [[0.25, 1.0]])

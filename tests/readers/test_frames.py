@@ -64,21 +64,20 @@ def test_an_index_beside_ids_is_no_response(index, column):
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
 
 
-def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
+def test_known_tables_may_be_in_memory_and_mixed_ids_are_refused(tmp_path):
     (tmp_path / "items.csv").write_text("item_id,scenario,n_options\nx,math,4\ny,law,5\n")
     models = pd.DataFrame({"model_id": ["b", "a"], "size": [7, 1]})
     matrix = read_responses(PANDAS, models=models, items=tmp_path / "items.csv")
     assert matrix.models.rows() == [("a", 1), ("b", 7)]
     assert matrix.items.rows() == [("x", "math", None, 4), ("y", "law", None, 5)]
-
-
-def test_mixed_ids_are_refused():
     refuses("several types", read, PANDAS.assign(model_id=pd.Series(["a", 1, "b"], dtype=object)))
     with pytest.raises(DataError, match="item_id must have one type, got whole numbers in the table and text in the"):
         read_responses(
             pl.DataFrame({"model_id": ["a"], "item_id": [1], "response": [1]}),
             items=pl.DataFrame({"item_id": ["1"], "scenario": ["math"]}),
         )
+    refuses("got int 1", read, [1, 2], error=ParameterError)
+    refuses("format of a table in memory", read, PANDAS, format="lm-eval", error=ParameterError)
 
 
 @pytest.mark.parametrize(("table", "message"), [
@@ -110,8 +109,7 @@ def test_choices_of_tables_are_those_of_files(tmp_path, wide):
         ] * 2
     for refused in ({"metric": ("acc",)}, {"task_names": {"m": "n"}}, {"tasks": ("z",)}):
         for way, of in ((read_responses, table), (read_responses, tmp_path / "t.csv")):
-            with pytest.raises(DataError, match=r"must be named by|must be in the logs.* none|no task matches"):
-                way(of, spec=ReadingSpec(**refused))
+            refuses(r"be named by|must be in the logs.* none|no task matches", way, of, spec=ReadingSpec(**refused))
 
 
 def test_a_program_of_jq_makes_rows_of_a_table_in_memory_too():
@@ -137,11 +135,6 @@ def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):
     for way, of in ((read_responses, table), (read_responses, tmp_path / "t.csv")):
         with pytest.raises(DataError, match=says) if "max_score" in beside else pytest.warns(DataWarning, match=says):
             way(of)
-
-
-def test_what_is_no_table_is_a_parameter_error():
-    refuses("got int 1", read, [1, 2], error=ParameterError)
-    refuses("format of a table in memory", read, PANDAS, format="lm-eval", error=ParameterError)
 
 
 KINDS = pd.DataFrame(

@@ -102,7 +102,7 @@ def test_trials_that_broke_before_their_agent_was_set_up_are_of_the_version_of_t
 
 
 @pytest.mark.filterwarnings("ignore:lost answers count as")
-def test_agents_that_ran_out_of_time_are_judged_and_trials_without_a_verdict_are_lost(tmp_path):
+def test_trials_without_a_verdict_are_lost_and_those_that_did_not_end_were_not_run(tmp_path):
     trials = several([[0.0, 1.0]], error="AgentTimeoutError")
     trials += [trial("t1", None, error=SILENT), trial("t1", 1.0, number=1), trial("t2", None, error=SILENT)]
     job = write_job(tmp_path / "job", trials)
@@ -112,17 +112,14 @@ def test_agents_that_ran_out_of_time_are_judged_and_trials_without_a_verdict_are
     wrong = read(job, errors="wrong")  # as Harbor, so that there is nothing to say
     np.testing.assert_array_equal(wrong.responses, [[0.5, 0.5, 0.0]])
     assert np.average(wrong.responses, weights=wrong.n_trials) == pytest.approx(0.4)  # as Harbor has it
-
-
-def test_what_has_not_ended_was_not_run_and_fractions_are_attempts(tmp_path):
     trials = [trial("t0"), trial("t1", None, error="CancelledError"), trial("t2", None, finished_at=None)]
-    found = warns("2 of 3 trials have not ended", read, write_job(tmp_path / "job", trials))
+    found = warns("2 of 3 trials have not ended", read, write_job(tmp_path / "b" / "job", trials))
     assert (found.item_ids, found.lost) == (["t0"], None)
-    refuses("a trial that has ended, got 2", read, write_job(tmp_path / "open", trials[1:]))
-    job = write_job(tmp_path / "b" / "job", several([[0.25, 0.75]]))
+    refuses("a trial that has ended, got 2", read, write_job(tmp_path / "b" / "open", trials[1:]))
+    job = write_job(tmp_path / "b" / "b" / "job", several([[0.25, 0.75]]))
     refuses(r"--repeats|repeats=", read, job)
     np.testing.assert_allclose(read(job, repeats="mean").responses, [[0.5]])
-    job = write_job(tmp_path / "c" / "job", several([[1.0, 0.0]]), mean=0.9)
+    job = write_job(tmp_path / "b" / "c" / "job", several([[1.0, 0.0]]), mean=0.9)
     warns("gpt-a__terminal-bench 90.0, its trials 50.0", read, job)
 
 
@@ -178,7 +175,7 @@ def test_another_job_is_more_trials_and_copies_of_jobs_or_trials_are_none(tmp_pa
     assert read(tmp_path / "b").n_trials.item() == 3
 
 
-def test_a_job_is_estimated_and_gated_as_it_is(tmp_path, rng):
+def test_jobs_are_estimated_gated_and_read_by_the_reward_of_the_bank(tmp_path, rng):
     difficulty = np.linspace(0.1, 0.9, 12)
     for number, skill in enumerate(np.linspace(0.1, 0.9, 12)):
         rewards = (rng.random((12, 2)) < 0.5 + skill - difficulty[:, None]).astype(float).tolist()
@@ -188,14 +185,12 @@ def test_a_job_is_estimated_and_gated_as_it_is(tmp_path, rng):
     assert ib.estimate(bank, job).column("overall").item() == pytest.approx(1.0)
     assert ib.gate(tmp_path / "past" / "job-0", job, margin=0.5).verdict in {"pass", "undecided"}
 
-
-def test_a_bank_reads_new_jobs_by_the_reward_that_it_was_made_of(tmp_path, rng):
     def write(name, tests):
         rewards = [{"reward": 1.0, "tests": float(one)} for one in tests]
         trials = [trial(f"t{n}", llm=name, verifier_result={"rewards": one}) for n, one in enumerate(rewards)]
-        return write_job(tmp_path / "jobs" / name, trials, mean=1.0)
+        return write_job(tmp_path / "b" / "jobs" / name, trials, mean=1.0)
 
     for number in range(6):
         write(f"m{number}", rng.random(12) < 0.2 + 0.1 * number)
-    bank = ib.calibrate(read_responses(tmp_path / "jobs", metric="tests"))
+    bank = ib.calibrate(read_responses(tmp_path / "b" / "jobs", metric="tests"))
     assert ib.estimate(bank, write("new", [1, 0, 0] * 4)).column("overall").item() == pytest.approx(1.0 / 3.0)

@@ -48,7 +48,7 @@ def test_means_of_a_real_run_are_those_that_helm_reports(shared_dir, metric):
     assert matrix.items["content_hash"].n_unique() == matrix.n_items == 50
 
 
-def test_runs_of_several_models_meet_on_the_same_items(tmp_path):
+def test_runs_of_models_meet_on_items_and_damaged_ones_may_be_left_out(tmp_path):
     for model in ("org/a", "org/b"):
         name = f"mmlu:subject=law,method=joint,model={model.replace('/', '_')}"
         right = float(model == "org/a")
@@ -57,6 +57,11 @@ def test_runs_of_several_models_meet_on_the_same_items(tmp_path):
     assert matrix.item_ids == ["mmlu:subject=law,method=joint/id1", "mmlu:subject=law,method=joint/id2"]
     assert dict(zip(matrix.model_ids, matrix.responses.tolist(), strict=True)) == {"org/a": [1, 1], "org/b": [0, 1]}
     assert matrix.items["subscenario"].to_list() == ["mmlu:subject=law,method=joint"] * 2
+    for model in ("a", "b"):
+        place = write_run(tmp_path / "b", f"x:model={model}", [entry("i", exact_match=1.0)], model=model)
+    (place / "run_spec.json").write_text('{"name": ')
+    refuses(r"run_spec.json: .* cannot be read(.|\n)*skip_unusable=True", read, tmp_path / "b")
+    assert warns(r"left out: .*run_spec\.json", read, tmp_path / "b", skip_unusable=True).model_ids == ["a"]
 
 
 def test_perturbed_instances_and_other_splits_are_left_out(tmp_path):
@@ -96,11 +101,3 @@ def test_what_a_run_does_not_tell_or_tells_otherwise(tmp_path):
     assert (matrix.model_ids, matrix.item_ids) == (["org_m"], ["boolq:k=1/id1"])
     nameless = write_run(tmp_path / "d", "boolq", [entry("id1", exact_match=1.0)], spec=False)
     refuses(r"the model is unknown: there is no run_spec.json", read_responses, nameless, spec=HELM)
-
-
-def test_a_damaged_run_is_named_and_may_be_left_out(tmp_path):
-    for model in ("a", "b"):
-        place = write_run(tmp_path, f"x:model={model}", [entry("i", exact_match=1.0)], model=model)
-    (place / "run_spec.json").write_text('{"name": ')
-    refuses(r"run_spec.json: .* cannot be read(.|\n)*skip_unusable=True", read, tmp_path)
-    assert warns(r"left out: .*run_spec\.json", read, tmp_path, skip_unusable=True).model_ids == ["a"]

@@ -249,15 +249,13 @@ def test_many_records_are_read_in_blocks(tmp_path, monkeypatch):
 
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jq", None)
-    with pytest.raises(MissingDependencyError, match=r"needs the extra jq of itembank, .*: pip install jq"):
-        read_jq(write(tmp_path / "r.json", {}), ".")
+    refuses(r"itembank, .*: pip install jq", read_jq, write(tmp_path / "r.json", {}), ".", error=MissingDependencyError)
 
 
 def test_a_list_of_objects_is_read_by_a_program_that_knows_the_model_beside_it(tmp_path):
     record = {"model": "org/a", "n_examples": 2, "examples": [{"id": "x", "score": 1}, {"id": "y", "score": 0}]}
     program = ".model as $model | .examples[] | . + {model_id: $model, item_id: .id, response: .score}"
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
     matrix = read_text(tmp_path, json.dumps(record), "r.json", jq=program)
     assert (matrix.model_ids, matrix.responses.tolist()) == (["org/a"], [[1.0, 0.0]])
 
@@ -269,7 +267,6 @@ def test_lists_of_objects_by_model_are_read_by_a_program_that_reads_every_model(
     row = ". + {model_id: $model, item_id: .id, response: .score}"
     program = f"to_entries[] | .key as $model | .value | {inside or '.'}[] | {row}"
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps(record), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
     matrix = read_text(tmp_path, json.dumps(record), "r.json", jq=program)
     assert (matrix.model_ids, matrix.responses.tolist()) == (["a", "b"], [[1.0], [0.0]])
 
@@ -280,7 +277,6 @@ def test_rows_of_an_advised_program_are_told_apart_by_what_else_they_tell(tmp_pa
     ]
     program = ".results[] | . + {model_id: $stem, item_id: .id, response: .correct}"
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps({"results": rows}), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
     assert "'sampler' ('top', 'greedy') tells them apart" in refused(
         tmp_path, json.dumps({"results": rows}), "r.json", jq=program
     )
@@ -290,127 +286,67 @@ ROWS = [{"id": one, "correct": one == 1} for one in (1, 2)]
 BY_ID = "to_entries[] | .key as $item | .value"
 
 
-@pytest.mark.parametrize(
-    ("told", "program"),
-    [
-        (
-            {"model": "a", "scores": {"1": 1, "2": 0}},
-            f".model as $model | .scores | {BY_ID} | {{model_id: $model, item_id: $item, response: .}}",
-        ),
-        (
-            [{"model": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"],
-            ".[] | .model as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            [{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
-            ".[] | . + {model_id: .model, item_id: .id, response: .correct}",
-        ),
-        (
-            {
-                one: {"model": "a", "response": "B", "graded": {"correct": own}}
-                for one, own in (("1", True), ("2", False))
-            },
-            f"{BY_ID} | . + {{model_id: .model, item_id: $item, response: .graded.correct}}",
-        ),
-        (
-            {"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
-            f".each | {BY_ID} | . + {{model_id: $stem, item_id: $item, response: .success}}",
-        ),
-        (
-            {"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
-            f".run.model as $model | .each | {BY_ID} | .[] | . + {{model_id: $model, item_id: $item, response: .pass}}",
-        ),
-        (
-            {"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
-            ".model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
-            ".models[] | .name as $model | .results[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {
-                one: {"1": {"correct": one == "a", "seconds": 2}, "2": {"correct": one == "a", "seconds": 2}}
-                for one in "ab"
-            },
-            f"to_entries[] | .key as $model | .value | {BY_ID} | "
-            ". + {model_id: $model, item_id: $item, response: .correct}",
-        ),
-        (
-            [{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
-            f".[] | .question_id as $item | .answers | {BY_ID.replace('item', 'model')} | "
-            ". + {model_id: $model, item_id: $item, response: .correct}",
-        ),
-        (
-            {"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
-            ".questions[] | .id as $item | .answers[] | . + {model_id: .model, item_id: $item, response: .score}",
-        ),
-        (
-            [{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
-            ".[] | .model as $model | .details[] | . + {model_id: $model, item_id: .question_id, response: .correct}",
-        ),
-        (
-            {"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
-            ".run.model.name as $model | .rows | to_entries[] | .key as $task | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
-            ".model as $model | .tasks[] | .name as $task | .rows[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
-            ".runs[] | .model.name as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
-            "to_entries[] | .key as $model | .value | to_entries[] | .key as $task | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {task: dict.fromkeys("ab", ROWS) for task in ("law", "art")},
-            "to_entries[] | .key as $task | .value | to_entries[] | .key as $model | .value | .[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            [
-                {"model": "a", "task": one, "rows": [{"id": 1, "correct": one == "law"}, {"id": 2, "correct": True}]}
-                for one in ("law", "art")
-            ],
-            ".[] | .model as $model | .task as $task | .rows[] | "
-            '. + {model_id: $model, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {one: [{"id": f"{one} {k}", "correct": k == 1} for k in (1, 2)] for one in ("law", "art")},
-            "to_entries[] | .key as $task | .value | .[] | "
-            '. + {model_id: $stem, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}',
-        ),
-        (
-            {"data": {"run": {"rows": ROWS}}},
-            ".data.run.rows[] | . + {model_id: $stem, item_id: .id, response: .correct}",
-        ),
-        (
-            [
-                {"id": k, "options": [{"is_correct": right, "chosen": right == (k == 1)} for right in (True, False)]}
-                for k in (1, 2)
-            ],
-            ".[] | .id as $item | .options[] | select(.chosen) | "
-            ". + {model_id: $stem, item_id: $item, response: .is_correct}",
-        ),
-        (
-            {f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
-            ".[] | .model as $model | .rows[] | . + {model_id: $model, item_id: .id, response: .correct}",
-        ),
-        (
-            {"results": {"1": True, "2": False}},
-            f".results | {BY_ID} | {{model_id: $stem, item_id: $item, response: .}}",
-        ),
-    ],
-)
+def by(path, model, item, response=".correct", own=". + "):
+    """The program for rows at a path."""
+    return f"{path} | {own}{{model_id: {model}, item_id: {item}, response: {response}}}"
+
+
+def by_task(path, model):
+    return f'{path} | . + {{model_id: {model}, item_id: "\\($task)/\\(.id)", scenario: $task, response: .correct}}'
+
+
+TASK, MODEL = "to_entries[] | .key as $task | .value", "to_entries[] | .key as $model | .value"
+PATHS = [
+    ({"model": "a", "scores": {"1": 1, "2": 0}},
+        by(f".model as $model | .scores | {BY_ID}", "$model", "$item", ".", "")),
+    ([{"model": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"],
+        by(".[] | .model as $model | .results[]", "$model", ".id")),
+    ([{"model": "a", "id": one, "correct": one == 1, "messages": [{"role": "user"}]} for one in (1, 2)],
+        by(".[]", ".model", ".id")),
+    ({one: {"model": "a", "response": "B", "graded": {"correct": own}} for one, own in (("1", True), ("2", False))},
+        by(BY_ID, ".model", "$item", ".graded.correct")),
+    ({"all": {"rate": 0.5}, "each": {one: {"success": one == "1", "tests": [{"x": 1}]} for one in "12"}},
+        by(f".each | {BY_ID}", "$stem", "$item", ".success")),
+    ({"run": {"model": "a"}, "each": {"1": [{"pass": 1}], "2": [{"pass": 0}]}},
+        by(f".run.model as $model | .each | {BY_ID} | .[]", "$model", "$item", ".pass")),
+    ({"model": "a", "by_subject": {"law": {"correct": 1}, "art": {"correct": 1}}, "rows": ROWS},
+        by(".model as $model | .rows[]", "$model", ".id")),
+    ({"models": [{"name": one, "results": [{"id": 1, "correct": one == "a"}]} for one in "ab"]},
+        by(".models[] | .name as $model | .results[]", "$model", ".id")),
+    ({one: {item: {"correct": one == "a", "seconds": 2} for item in "12"} for one in "ab"},
+        by(f"{MODEL} | {BY_ID}", "$model", "$item")),
+    ([{"question_id": 1, "answers": {one: {"text": "x", "correct": one == "a"} for one in "ab"}}],
+        by(f".[] | .question_id as $item | .answers | {MODEL}", "$model", "$item")),
+    ({"questions": [{"id": 1, "answers": [{"model": one, "score": int(one == "a")} for one in "ab"]}]},
+        by(".questions[] | .id as $item | .answers[]", ".model", "$item", ".score")),
+    ([{"model": one, "score": 0.5, "details": [{"question_id": 1, "correct": one == "a"}]} for one in "ab"],
+        by(".[] | .model as $model | .details[]", "$model", ".question_id")),
+    ({"run": {"model": {"name": "m"}, "judge": {"model": "j"}}, "rows": {"law": ROWS, "art": ROWS}},
+        by_task(f".run.model.name as $model | .rows | {TASK} | .[]", "$model")),
+    ({"model": "a", "tasks": [{"name": "law", "rows": ROWS}, {"name": "art", "rows": ROWS}]},
+        by_task(".model as $model | .tasks[] | .name as $task | .rows[]", "$model")),
+    ({"model": "judge", "runs": [{"model": {"name": one}, "rows": ROWS} for one in "ab"]},
+        by(".runs[] | .model.name as $model | .rows[]", "$model", ".id")),
+    ({one: {"law": ROWS, "art": [{"id": 3, "correct": True}]} for one in "ab"},
+        by_task(f"{MODEL} | {TASK} | .[]", "$model")),
+    ({task: dict.fromkeys("ab", ROWS) for task in ("law", "art")}, by_task(f"{TASK} | {MODEL} | .[]", "$model")),
+    ([{"model": "a", "task": one,
+                "rows": [{"id": 1, "correct": one == "law"}, {**ROWS[0], "id": 2}]} for one in ("law", "art")],
+        by_task(".[] | .model as $model | .task as $task | .rows[]", "$model")),
+    ({one: [{"id": f"{one} {k}", "correct": k == 1} for k in (1, 2)] for one in ("law", "art")},
+        by_task(f"{TASK} | .[]", "$stem")),
+    ({"data": {"run": {"rows": ROWS}}}, by(".data.run.rows[]", "$stem", ".id")),
+    ([{"id": k, "options": [{"is_correct": own, "chosen": own == (k == 1)} for own in (True, False)]} for k in (1, 2)],
+        by(".[] | .id as $item | .options[] | select(.chosen)", "$stem", "$item", ".is_correct")),
+    ({f"run {one}": {"model": one, "rows": ROWS} for one in "ab"},
+        by(".[] | .model as $model | .rows[]", "$model", ".id")),
+    ({"results": {"1": True, "2": False}}, by(f".results | {BY_ID}", "$stem", "$item", ".", "")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "program"), PATHS)
 def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, program):
     assert f"--jq '{program}'" in refused(tmp_path, json.dumps(told), "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
     assert {*read_text(tmp_path, json.dumps(told), "r.json", jq=program).responses.ravel()} == {0.0, 1.0}
 
 
@@ -424,7 +360,6 @@ def test_answers_split_tables_and_own_files_are_told(tmp_path):
     row = ". + {model_id: .model, item_id: .question_id, response: .score}"
     program = f"{jq_programs.BY_COLUMNS[3:]}[] | {row}"
     assert f"--jq '{program}'" in refused(tmp_path / "c", table, "r.json")
-    pytest.importorskip("jq", reason="needs the extra jq")
     assert read_text(tmp_path / "c", table, "r.json", jq=program).responses.tolist() == [[1, 0]]
 
 

@@ -16,7 +16,7 @@ from itembank.readers.pickled_arrays import read_pickled
 from itembank.readers.read import read_responses
 from itembank.responses.response_files import write_responses
 from tests.readers.bad_files import LONG, lines
-from tests.readers.reading import put, read, refuses
+from tests.readers.reading import put, read, refuses, write_frame
 from tests.readers.tiny_benchmarks import tiny_benchmarks, write_tiny_benchmarks
 
 
@@ -36,8 +36,7 @@ def test_columns_join_by_id_and_keep_their_types(results, tmp_path, suffix):
         {"item_id": ["extra", "x", "007"], "scenario": ["none", "law", "math"], "n_options": [2, 4, 5],
             "chance": [0.5, 0.25, None], "is_hard": [True, False, True], "text": ["t", "u", None]}
     )  # fmt: skip
-    path = tmp_path / f"items.{suffix}"
-    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[suffix](path)
+    path = write_frame(frame, tmp_path / f"items.{suffix}")
     models = write(tmp_path, "models.csv", "model_id,organisation\nb,B\na,A\n")
     matrix = read_responses(results, models=models, items=path)
     assert matrix.models.rows() == [("a", "A"), ("b", "B")]

@@ -17,7 +17,7 @@ def write(folder, task, columns, date=DATE):
     return path
 
 
-def test_columns_of_july_2023(tmp_path):
+def test_details_of_july_2023_and_later_ones_in_structs(tmp_path):
     write(tmp_path / "details_org__my__model" / DATE, "harness|arc:challenge|25", OLD)
     write(tmp_path / "details_org__b" / DATE, "harness|arc:challenge|25", {**OLD, "acc": [0.0, 0.0]})
     matrix = read(tmp_path)
@@ -25,11 +25,8 @@ def test_columns_of_july_2023(tmp_path):
     assert matrix.item_ids == ["harness|arc:challenge|25/0", "harness|arc:challenge|25/1"]
     assert (matrix.items["scenario"].to_list(), matrix.responses.tolist()) == (["arc", "arc"], [[0, 0], [1, 0]])
     assert matrix.items["content_hash"].n_unique() == 2
-
-
-def test_metrics_in_structs(tmp_path):
     columns = {"example": ["q0", "q1"], "metrics": [{"em": 0.5, "words": "x"}, {"em": 1.0, "words": "y"}]}
-    path = write(tmp_path / "details_org__a" / "2023-10-10T07-39-47.100914", "harness|drop|3", columns)
+    path = write(tmp_path / "b" / "details_org__a" / "2023-10-10T07-39-47.100914", "harness|drop|3", columns)
     assert read(path).responses.tolist() == [[0.5, 1.0]]
     columns = {
         "doc": [{"query": f"q{k}", "choices": ["a"], "gold_index": [0], "extra": k} for k in range(2)],
@@ -39,8 +36,8 @@ def test_metrics_in_structs(tmp_path):
             {"input_tokens": [1], "output_tokens": [[7]]},
         ],
     }
-    write(tmp_path / "b" / "details" / "org" / "model" / "2025-10-08T19-18-10.1", "lighteval|gsm8k|0", columns)
-    matrix = warns("lost answers count as missing", read, tmp_path / "b")
+    write(tmp_path / "b" / "b" / "details" / "org" / "model" / "2025-10-08T19-18-10.1", "lighteval|gsm8k|0", columns)
+    matrix = warns("lost answers count as missing", read, tmp_path / "b" / "b")
     assert matrix.model_ids == ["org/model"]
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan]])
     np.testing.assert_array_equal(matrix.costs["input_tokens"], [[3, 1]])

@@ -60,7 +60,7 @@ def test_logs_of_the_first_releases_are_read(tmp_path):
 # metrics
 
 
-def test_of_metrics_one_is_taken_without_a_word_or_with_a_warning_and_rescaled(tmp_path):
+def test_metrics_are_taken_chosen_and_averaged(tmp_path):
     rows = [sample(k, f1=0.25 * k, bleu=40.0, words=["a"], brier=0.3, pairs=[0.5, 1]) for k in range(3)]
     write_run(tmp_path, "org/a", {"qa": rows}, lower=["brier"])
     matrix = read_responses(tmp_path)
@@ -77,6 +77,16 @@ def test_of_metrics_one_is_taken_without_a_word_or_with_a_warning_and_rescaled(t
     rows = [sample(k, metrics=False, acc=float(k)) for k in range(2)]
     write_run(tmp_path / "d", "org/a", {"arc": rows})
     np.testing.assert_array_equal(read_responses(tmp_path / "d").responses, [[0, 1]])
+    write_run(tmp_path / "b", "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
+    write_run(tmp_path / "b", "org/b", {"arc": [sample(0, acc_norm=1.0)]})
+    refuses(r"task 'arc': metric 'acc' is absent from 1 runs: .*__b", read_lm_eval, tmp_path / "b", metric="acc")
+    assert read_lm_eval(tmp_path / "b").items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
+    rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
+    write_run(tmp_path / "b" / "b", "org/a", {"ifeval": rows})
+    with pytest.warns(DataWarning, match="1 of 'org/a' .1 without a response"):
+        matrix = read_lm_eval(tmp_path / "b" / "b", metric="strict", spec=ReadingSpec(repeats="mean"))
+    np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
 
 
 def test_a_chosen_metric_may_be_an_order_of_preference_or_for_some_tasks(tmp_path):
@@ -116,19 +126,6 @@ def test_metrics_that_cannot_be_the_response(tmp_path, values, metric, message):
     refuses(message, read_lm_eval, tmp_path, metric=metric)
 
 
-def test_a_metric_that_one_run_lacks_is_refused_and_lists_are_averaged_on_request(tmp_path):
-    write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
-    write_run(tmp_path, "org/b", {"arc": [sample(0, acc_norm=1.0)]})
-    refuses(r"task 'arc': metric 'acc' is absent from 1 runs: .*__b", read_lm_eval, tmp_path, metric="acc")
-    assert read_lm_eval(tmp_path).items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
-    rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
-    write_run(tmp_path / "b", "org/a", {"ifeval": rows})
-    with pytest.warns(DataWarning, match="1 of 'org/a' .1 without a response"):
-        matrix = read_lm_eval(tmp_path / "b", metric="strict", spec=ReadingSpec(repeats="mean"))
-    np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
-    np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
-
-
 # filters
 
 
@@ -140,7 +137,7 @@ def two_filters(named=True):
     return rows
 
 
-def test_one_filter_is_taken_or_named_as_the_harness_names_it(tmp_path):
+def test_filters_are_taken_named_or_unknown(tmp_path):
     write_run(tmp_path, "org/a", {"gsm8k": two_filters()})
     with pytest.warns(DataWarning, match=r"filter 'strict-match' of task 'gsm8k' \(it also has 'flexible-extract'\)"):
         matrix = read_responses(tmp_path)
@@ -156,24 +153,30 @@ def test_one_filter_is_taken_or_named_as_the_harness_names_it(tmp_path):
         assert (matrix.responses.tolist(), matrix.items["metric"].to_list()) == ([[1, 0]], ["exact_match"] * 2)
     with pytest.raises(DataError, match="unknown filter 'x' for task 'gsm8k': it has 'strict-match', 'flexible-ext"):
         read_responses(tmp_path / "b", metric="exact_match,x")
-
-
-def test_filters_that_nobody_names_or_knows(tmp_path):
-    write_run(tmp_path, "org/a", {"gsm8k": two_filters(named=False)})
-    refuses(r"task 'gsm8k' has several filters: 'unnamed-1', 'unnamed-2'. Choose one", read_responses, tmp_path)
-    np.testing.assert_array_equal(read_responses(tmp_path, filter_name="unnamed-2").responses, [[1, 0]])
-    write_run(tmp_path, "org/a", {"gsm8k": two_filters(named=False)}, filters=["strict-match", "flexible-extract"])
-    np.testing.assert_array_equal(read_responses(tmp_path, filter_name="flexible-extract").responses, [[1, 0]])
-    rows = [sample(0, filter_name=name, exact_match=1.0) for name in ("maj@8", "maj@64")]
-    write_run(tmp_path / "b", "org/a", {"gsm8k": rows})
-    refuses(
-        r"filters: 'maj@8', 'maj@64'. Choose one.\n.*filter_name=\('gsm8k=maj@8',\)", read_responses, tmp_path / "b"
+    write_run(tmp_path / "b", "org/a", {"gsm8k": two_filters(named=False)})
+    refuses(r"task 'gsm8k' has several filters: 'unnamed-1', 'unnamed-2'. Choose one", read_responses, tmp_path / "b")
+    np.testing.assert_array_equal(read_responses(tmp_path / "b", filter_name="unnamed-2").responses, [[1, 0]])
+    write_run(
+        tmp_path / "b", "org/a", {"gsm8k": two_filters(named=False)}, filters=["strict-match", "flexible-extract"]
     )
-    with pytest.raises(DataError, match="unknown filter 'strict' for task 'gsm8k': it has 'maj@8', 'maj@64'"):
-        read_responses(tmp_path / "b", filter_name="strict")
-    write_run(tmp_path / "b", "org/b", {"gsm8k": rows[:1]})
-    with pytest.raises(DataError, match=r"every run must have the filter 'maj@64', got 1 without: .*__b"):
-        read_responses(tmp_path / "b", filter_name="maj@64")
+    np.testing.assert_array_equal(read_responses(tmp_path / "b", filter_name="flexible-extract").responses, [[1, 0]])
+    rows = [sample(0, filter_name=name, exact_match=1.0) for name in ("maj@8", "maj@64")]
+    write_run(tmp_path / "b" / "b", "org/a", {"gsm8k": rows})
+    refuses(
+        r"filters: 'maj@8', 'maj@64'. Choose one.\n.*filter_name=\('gsm8k=maj@8',\)",
+        read_responses,
+        tmp_path / "b" / "b",
+    )
+    refuses(
+        "'strict' for task 'gsm8k': it has 'maj@8', 'maj@64'",
+        read_responses,
+        tmp_path / "b" / "b",
+        filter_name="strict",
+    )
+    write_run(tmp_path / "b" / "b", "org/b", {"gsm8k": rows[:1]})
+    refuses(
+        r"have the filter 'maj@64', got 1 without: .*__b", read_responses, tmp_path / "b" / "b", filter_name="maj@64"
+    )
 
 
 def reported(path, key):
@@ -214,7 +217,7 @@ def test_real_logs_that_cannot_be_read_as_they_are(shared_dir, name, message):
     refuses(message, read, real(shared_dir, name))
 
 
-def test_a_real_metric_out_of_range_names_the_remedy(shared_dir):
+def test_real_logs_tell_the_remedy_and_what_is_partial(shared_dir):
     folder = real(shared_dir, "test_results__microsoft__Phi-3.5-mini-instruct")
     with pytest.raises(
         DataError, match=r"'chrf_score' must lie .* from 58.2087 to 73.4734. .* tasks=.*, max_response=100"
@@ -224,9 +227,6 @@ def test_a_real_metric_out_of_range_names_the_remedy(shared_dir):
     assert 100 * scaled.responses.mean() == pytest.approx(
         reported(folder, "chrf_score,none")["en_it_public"], abs=1e-10
     )
-
-
-def test_real_partial_runs_are_flagged(shared_dir):
     folder = real(shared_dir, "results__asdiv__meta-llama__Meta-Llama-3-8B-Instruct")
     with pytest.warns(DataWarning) as caught:
         matrix = read(folder)

@@ -57,25 +57,13 @@ def test_probabilities_are_those_of_the_log():
         assert found == pytest.approx(math.exp(float(row["resps"][index][0][0]) / len(text)), rel=1e-12)
 
 
-def test_one_option_or_none_has_nothing_to_compare():
+def test_what_has_no_options_or_counts():
     made = read(LOG, "last_word", response="probability-per-character")
     assert 0.0 < made.responses.min() < made.responses.max() < 1.0
     with pytest.raises(DataError, match=r"'last_word': .* compares options.*\n.*metric=\('last_word=acc',\)"):
         read(LOG, "last_word", response="probability")
     with pytest.raises(DataError, match=r"do not hold \(generated text.*\n.*metric=\('majority=exact_match',\)"):
         read(LOG, "majority", response="probability")
-
-
-def test_metrics_of_some_tasks_and_new_results():
-    spec = ReadingSpec(tasks=("digits", "programs"), response="probability", metric=("programs=pass@1",))
-    by_task = dict(read_lm_eval(LOG, spec=spec).items.select("task", "metric").unique().iter_rows())
-    assert by_task == {"digits": "choice_probability", "programs": "pass@1"}
-    known = read(LOG, "digits", response="probability")
-    spec = spec_like(known.items, ReadingSpec(tasks=("digits",)))
-    np.testing.assert_array_equal(read_lm_eval(LOG, spec=spec).responses, known.responses)
-
-
-def test_rates_and_texts_are_counted():
     assert read(LOG, "in_context").items["metric"].unique().to_list() == ["acc"]
     made = read(LOG, "programs")
     assert set(made.n_trials.ravel()) == {5}
@@ -83,6 +71,12 @@ def test_rates_and_texts_are_counted():
     with pytest.warns(DataWarning, match=r"of which the log scores one: 'majority' \(4 texts, 'exact_match' after"):
         made = read(LOG, "majority", filter_name=("first",), repeats="count")
     assert set(made.n_trials.ravel()) == {1}
+    spec = ReadingSpec(tasks=("digits", "programs"), response="probability", metric=("programs=pass@1",))
+    by_task = dict(read_lm_eval(LOG, spec=spec).items.select("task", "metric").unique().iter_rows())
+    assert by_task == {"digits": "choice_probability", "programs": "pass@1"}
+    known = read(LOG, "digits", response="probability")
+    spec = spec_like(known.items, ReadingSpec(tasks=("digits",)))
+    np.testing.assert_array_equal(read_lm_eval(LOG, spec=spec).responses, known.responses)
 
 
 def test_attempts_and_runs_are_counted_and_copies_are_not(tmp_path):
@@ -117,8 +111,7 @@ def test_older_releases_impossible_options_and_choices_that_contradict(tmp_path)
         "1 of 'org/a' .1 without a response", read_lm_eval, tmp_path / "b", spec=ReadingSpec(response="probability")
     )
     np.testing.assert_array_equal(made.responses, [[1.0, np.nan]])
-    with pytest.raises(ParameterError, match="takes no logged metric, got metric 'acc'"):
-        ReadingSpec(response="probability", metric=("acc",))
+    refuses("metric, got metric 'acc'", ReadingSpec, response="probability", metric=("acc",), error=ParameterError)
     refuses("max_response must be 1", ReadingSpec, response="probability", max_response=100, error=ParameterError)
     refuses("response must be one of", ReadingSpec, response="likelihood", error=ParameterError)
 

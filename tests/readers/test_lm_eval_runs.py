@@ -98,10 +98,8 @@ def test_tasks_are_chosen_and_groups_are_scenarios(tmp_path):
     refuses("no task matches 'gpqa'; there are 'arc', 'mmlu_law', 'mmlu_math'", read, tmp_path, tasks=("gpqa",))
     groups = {"mmlu": ["mmlu_stem", "mmlu_other"], "mmlu_stem": ["mmlu_algebra"], "arc": []}
     write_run(tmp_path / "b", "org/a", {"mmlu_algebra": answers(1), "arc": answers(0)}, groups=groups)
-    assert read(tmp_path / "b").items.select("scenario", "subscenario").rows() == [
-        ("arc", None),
-        ("mmlu_algebra", None),
-    ]
+    found = read(tmp_path / "b")
+    assert found.items.select("scenario", "subscenario").rows() == [("arc", None), ("mmlu_algebra", None)]
     grouped = read(tmp_path / "b", use_groups=True)
     assert grouped.items.select("scenario", "subscenario").rows() == [("arc", None), ("mmlu", "mmlu_algebra")]
 
@@ -116,8 +114,7 @@ def test_a_renamed_task_joins_another_with_its_contents_groups_and_metrics(tmp_p
     write_run(tmp_path / "new", "org/c", {"dup": answers(1, 1)})
     found = read_new_responses([tmp_path / "new"], known, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
     assert found.item_ids == ["dup_v2/0", "dup_v2/1"]
-    with pytest.raises(DataError, match=r"a task that is renamed must be in the logs, got 'dub'; there are 'dup'"):
-        read(tmp_path, task_names={"dub": "x"})
+    refuses(r"that is renamed must be in the logs, got 'dub'; there are 'dup'", read, tmp_path, task_names={"dub": "x"})
     write_run(tmp_path / "b", "org/a", {"dup": answers(1, 0)})
     write_run(tmp_path / "b", "org/b", {"dup_v2": [sample(0, doc="other", acc=1.0)]})
     refuses(r"that differ: 'dup_v2/0'", read, tmp_path / "b", task_names={"dup": "dup_v2"})

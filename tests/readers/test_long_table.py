@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import read, read_text, refused, refuses, warns
+from tests.readers.reading import read, read_text, refused, refuses, warns, write_frame
 
 
 def frame(**columns):
@@ -44,7 +44,7 @@ def test_dollars_of_another_name_are_not_left_out_in_silence(tmp_path, kind):
     table = frame(response=[1, 0, 1], Cost=[0.5, 0.25, 2.0], tokens=[1, 2, 3])
     path = tmp_path / f"results.{kind}"
     if kind != "frame":
-        {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[kind](path)
+        write_frame(table, path)
     with pytest.warns(DataWarning) as found:
         matrix = read(table) if kind == "frame" else read(path)
     (one,) = found
@@ -110,7 +110,7 @@ def test_attempts_are_counted(column):
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.75]], [[4]])
 
 
-def test_attempts_without_seeds_and_single_ones_are_counted():
+def test_attempts_are_counted_and_never_averaged_unasked():
     matrix = read_responses(table(response=[1, 1, 1, 0]), spec=COUNT)
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.75]], [[4]])
     matrix = read_responses(table(n_correct=[3, 0, 1], n_trials=[10, 5, 1], seed=[1, 2, 3]), spec=COUNT)
@@ -119,9 +119,6 @@ def test_attempts_without_seeds_and_single_ones_are_counted():
     matrix = read_responses(table(item_id=["x", "y"], model_id=["a", "b"], response=[1.0, 0.0]), spec=COUNT)
     np.testing.assert_array_equal(matrix.n_trials, [[1, 0], [0, 1]])
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 0]])
-
-
-def test_attempts_are_never_averaged_unasked_and_copies_count_once():
     frame = table(response=[1, 1], epoch=[1, 2], seed=[42, 42])
     refuses(r"repeated attempts \(several seeds\).*to count them add: repeats='count'", read_responses, frame)
     np.testing.assert_array_equal(read_responses(frame, spec=COUNT).n_trials, [[2]])
@@ -137,7 +134,7 @@ def test_attempts_are_never_averaged_unasked_and_copies_count_once():
     refuses("no counts", read_responses, table(response=[0.4], n_trials=[3]), spec=COUNT)
 
 
-def test_every_impossible_count_of_a_table_is_told_at_once():
+def test_impossible_zero_and_many_trials():
     frame = pl.DataFrame(
         {"model_id": list("abcdefg"), "item_id": ["x"] * 7, "n_correct": [11.0, -1.0, 2.5, 3.0, 2.0, 0.0, 1.0],
             "n_trials": [10.0, 10.0, 10.0, None, -4.0, 2.5, 0.0]}
@@ -151,9 +148,6 @@ def test_every_impossible_count_of_a_table_is_told_at_once():
     )
     assert "'c' item 'x' (2.5 of 10), 'g' item 'x' (1 of 0)" in text
     assert "at least 1 where there is a response, got 2 rows with something else: 'e' item 'x' (-4)" in text
-
-
-def test_zero_millions_and_unknown_numbers_of_trials():
     frame = table(model_id=["a", "a", "b"], item_id=["x", "y", "y"], n_correct=[2, 0, 1], n_trials=[4, 0, 1])
     matrix = warns("1 row has zero trials and counts as missing: 'a' item 'y'", read_responses, frame)
     np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan], [np.nan, 1.0]])
@@ -225,7 +219,7 @@ def rows_as_table(*rows, columns=("model_id", "item_id", "response")):
     return pl.DataFrame(list(rows), schema=list(columns), orient="row")
 
 
-def test_the_mean_of_attempts_counts_them_and_the_last_may_be_taken():
+def test_means_last_ones_and_copies_of_attempts():
     frame = rows_as_table(("a", "x", 1), ("a", "x", 0), ("a", "x", 1), ("a", "y", 1), ("b", "x", 0), ("b", "y", None))
     matrix = warns("lost answers count as missing, not wrong: 1 of 'b'", read, frame, repeats="mean")
     np.testing.assert_allclose(matrix.responses, [[2 / 3, 1], [0, np.nan]])
@@ -240,27 +234,6 @@ def test_the_mean_of_attempts_counts_them_and_the_last_may_be_taken():
     matrix = read(frame, repeats="last")
     assert matrix.lost is None  # the pair has an answer
     np.testing.assert_array_equal(matrix.responses, [[0.25, 1], [0, np.nan]])
-
-
-@pytest.mark.parametrize(("column", "values", "last"), [
-    ("epoch", [2, 10, 1], 1), ("run", ["run2", "run10", "run1"], 1),
-    ("timestamp", ["2026-01-02T10:00:00Z", "2026-01-02T11:00:00.5Z", "2025-12-31T12:00:00Z"], 1),
-    ("created_at", ["2026-01-02 10:00", "2026-01-02 11:00", "2025-12-31 12:00"], 1),
-    ("created_at", ["2026-01-02T10:00+01:00", "2026-01-02T11:00+00:00", "2025-12-31T12:00Z"], 2),
-    ("date", ["12/31/2025", "01/02/2026", "01/01/2026"], 2),
-    ("attempt", [1, 2, 2], 2), ("seed", [2, 10, 1], 2),
-])  # fmt: skip
-def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last, tmp_path):
-    rows = [("a", "x", k / 4, value) for k, value in enumerate(values)]
-    frame = rows_as_table(*rows, ("b", "y", 1, values[0]), columns=("model_id", "item_id", "response", column))
-    frame.write_csv(tmp_path / "r.csv")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*numbers repeated attempts", DataWarning)
-        for matrix in (read(frame, repeats="last"), read(tmp_path / "r.csv", repeats="last")):
-            np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
-
-
-def test_copies_with_one_seed_and_rows_that_are_none():
     columns = ("model_id", "item_id", "response", "seed")
     frame = rows_as_table(("a", "x", 1, 7), ("a", "x", 1, 7), ("a", "x", 0, 8), columns=columns)
     matrix = warns("1 row repeats", read, frame, repeats="mean")
@@ -283,6 +256,24 @@ def test_copies_with_one_seed_and_rows_that_are_none():
     matrix = warns("1 of 'a' .1 without a response", read, frame)
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 1]])
     np.testing.assert_array_equal(matrix.costs["seconds"], [[np.nan, 3], [np.nan, 1]])
+
+
+@pytest.mark.parametrize(("column", "values", "last"), [
+    ("epoch", [2, 10, 1], 1), ("run", ["run2", "run10", "run1"], 1),
+    ("timestamp", ["2026-01-02T10:00:00Z", "2026-01-02T11:00:00.5Z", "2025-12-31T12:00:00Z"], 1),
+    ("created_at", ["2026-01-02 10:00", "2026-01-02 11:00", "2025-12-31 12:00"], 1),
+    ("created_at", ["2026-01-02T10:00+01:00", "2026-01-02T11:00+00:00", "2025-12-31T12:00Z"], 2),
+    ("date", ["12/31/2025", "01/02/2026", "01/01/2026"], 2),
+    ("attempt", [1, 2, 2], 2), ("seed", [2, 10, 1], 2),
+])  # fmt: skip
+def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last, tmp_path):
+    rows = [("a", "x", k / 4, value) for k, value in enumerate(values)]
+    frame = rows_as_table(*rows, ("b", "y", 1, values[0]), columns=("model_id", "item_id", "response", column))
+    frame.write_csv(tmp_path / "r.csv")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*numbers repeated attempts", DataWarning)
+        for matrix in (read(frame, repeats="last"), read(tmp_path / "r.csv", repeats="last")):
+            np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
 
 
 @settings(deadline=None)

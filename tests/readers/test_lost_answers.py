@@ -13,7 +13,7 @@ from itembank.responses.error_kinds import KINDS, error_kind, is_error_word
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
-from tests.readers.reading import put, read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns, write_frame
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:lost answers count as missing", "ignore:.*as lost answers, whose run", "ignore:.*read 'pass' as right"
@@ -106,8 +106,7 @@ def test_rows_without_a_response_were_asked_and_attempts_lost_beside_others_are_
 def test_a_column_of_errors(values, tmp_path):
     table = frame(response=[1, 0, 0], error=values)
     for name in ("r.csv", "r.parquet", "r.jsonl"):
-        {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[name[2:]](tmp_path / name)
-        matrix = read(tmp_path / name)
+        matrix = read(write_frame(table, tmp_path / name))
         np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
         assert kinds(matrix) == [["answer", "time-out", "harness"]]
         np.testing.assert_array_equal(read(tmp_path / name, errors="wrong").responses, [[1, 0, 0]])
@@ -125,8 +124,7 @@ def test_columns_that_may_tell_errors(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,error_type\na,x,1,\na,y,0,value_error:string\n")
     assert read(tmp_path / "r.csv").lost is None
     np.testing.assert_array_equal(read(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]])
-    with pytest.warns(DataWarning, match="error must hold texts of errors, or true and false, got numbers"):
-        matrix = read(frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
+    matrix = warns("of errors, or true and false, got numbers", read, frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
     assert matrix.lost is None
     with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
         read(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), columns={"error": "gap"})
@@ -177,8 +175,7 @@ def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_pa
     matrix = read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,timeout,1,1\n"), errors="wrong")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0], [0, 1, 1]])
     assert read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,0,1,1\n")).lost is None
-    with pytest.raises(DataError, match="tell lost answers from questions that were not asked, got 1 empty cells"):
-        read(tmp_path / "r.csv", errors="wrong")
+    refuses("answers from questions that were not asked, got 1 empty cells", read, tmp_path / "r.csv", errors="wrong")
     (tmp_path / "r.csv").write_text("item_id,a\nx,1\ny,\n")  # of one model, all were asked
     assert read(tmp_path / "r.csv").lost.n.tolist() == [[0, 1]]
     (tmp_path / "r.csv").write_text("item_id,response\nx,1\ny,\nz,0\n")
@@ -193,8 +190,7 @@ def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_pa
 
 def test_a_reader_that_cannot_tell_them_refuses_the_choice(tmp_path):
     (tmp_path / "BFCL_v3_simple_score.json").write_text('{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
-    with pytest.raises(ParameterError, match="score files of BFCL do not tell lost answers from others"):
-        read(tmp_path, format="bfcl", errors="wrong")
+    refuses("do not tell lost answers from others", read, tmp_path, format="bfcl", errors="wrong", error=ParameterError)
 
 
 PROMPTFOO = [
@@ -208,7 +204,7 @@ def promptfoo(*rows, **more):
     return [{"provider": {"id": "p:a"}, "score": 0, **one, **more} for one in rows]
 
 
-def test_promptfoo_tells_errors_from_failed_assertions(tmp_path):
+def test_promptfoo_tells_errors_and_broken_graders_from_failed_assertions(tmp_path):
     path = tmp_path / "out.json"
     matrix = read(put(path, json.dumps({"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}})))
     assert matrix.model_ids == ["p:a"]
@@ -217,9 +213,6 @@ def test_promptfoo_tells_errors_from_failed_assertions(tmp_path):
     lines = tmp_path / "out.jsonl"
     lines.write_text("".join(f"{json.dumps(one)}\n" for one in promptfoo(*PROMPTFOO)))
     np.testing.assert_array_equal(read(lines).responses, matrix.responses)
-
-
-def test_promptfoo_tells_a_grader_that_broke_from_a_grade(tmp_path):
     broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
     no, yes = {"pass": False, "score": 0, "reason": "too long"}, {"pass": True, "score": 1}
     graded = [[broken], [no], [broken, no], [broken, yes]]

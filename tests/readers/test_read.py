@@ -16,7 +16,7 @@ from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.bad_files import LONG, WRONG, lines, one
 from tests.readers.logs import read_as, read_lm_eval, sample, write_run
-from tests.readers.reading import put, read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns, write_frame
 
 EXPECTED = np.array([[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]])
 
@@ -137,9 +137,7 @@ STRANGE = [
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_strange_ids_are_kept_to_the_letter(suffix, tmp_path):
     frame = pl.DataFrame({"model_id": STRANGE, "item_id": STRANGE[::-1], "response": [1.0] * len(STRANGE)})
-    path = tmp_path / f"r.{suffix}"
-    {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[suffix](path)
-    matrix = read(path)
+    matrix = read(write_frame(frame, tmp_path / f"r.{suffix}"))
     assert (matrix.model_ids, matrix.item_ids) == (STRANGE, STRANGE[::-1])
 
 
@@ -156,8 +154,7 @@ def test_ids_that_are_numbers_or_categories_are_read_as_text(tmp_path):
     frame = long_frame().with_columns(
         pl.col("model_id", "item_id").cast(pl.Categorical), pl.col("response").cast(pl.Float32)
     )
-    frame.write_parquet(tmp_path / "r.parquet")
-    check_expected(read(tmp_path / "r.parquet"))
+    check_expected(read(write_frame(frame, tmp_path / "r.parquet")))
 
 
 def test_several_sources_are_joined_and_copies_count_once(tmp_path):
@@ -175,8 +172,7 @@ def test_several_sources_are_joined_and_copies_count_once(tmp_path):
     matrix = warns("2 rows repeat an earlier row.*count once", read, tmp_path / "c" / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, 0.1]])
     assert matrix.n_trials is None
-    long_frame().write_parquet(tmp_path / "r.parquet")
-    check_expected(warns("5 rows repeat", read, [tmp_path / "r.parquet"] * 2))
+    check_expected(warns("5 rows repeat", read, [write_frame(long_frame(), tmp_path / "r.parquet")] * 2))
 
 
 def test_the_format_and_columns_may_be_said(tmp_path):

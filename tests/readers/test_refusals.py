@@ -58,7 +58,7 @@ def test_files_are_left_out_by_pattern(tmp_path, left_out):
         read(tmp_path / "whole.csv", exclude_files=("whole.csv",))
 
 
-def test_tables_of_which_one_is_broken_are_read_without_it(tmp_path):
+def test_files_and_tables_are_left_out_on_request(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"{LONG}{name},x,1\n")
     (tmp_path / "c.csv").write_text(LONG + "c,x,7\n")
@@ -66,6 +66,18 @@ def test_tables_of_which_one_is_broken_are_read_without_it(tmp_path):
     refuses(r"c\.csv: response must lie in \[0, 1\]", read, paths)
     assert warns(r"left out: .*c\.csv: response must lie in", read, paths, skip_unusable=True).model_ids == ["a", "b"]
     refuses(r"c\.csv: response must lie", read, paths[2], skip_unusable=True)
+    write_run(tmp_path / "b", "org/a", {"arc": [sample(0, acc=1.0)]})
+    write_run(tmp_path / "b", "org/b", {"arc": [sample(0, acc=1.0)]}, results=False).rename(tmp_path / "b" / "nameless")
+    cut = write_run(tmp_path / "b", "org/c", {"arc": [sample(0, acc=1.0)]})
+    (next(cut.glob("samples_*"))).write_text('{"doc_id": 0, "acc"')
+    write_run(tmp_path / "b", "org/a", {"wmt": [sample(0, bleu=0.5, chrf=0.4)]})
+    refuses(r"(?s)the model is unknown.*To leave out .*add: spec=.*skip_unusable=True", read, tmp_path / "b")
+    with pytest.warns(DataWarning) as caught:
+        matrix = read(tmp_path / "b", skip_unusable=True)
+    said = [str(one.message) for one in caught]
+    assert all(one.startswith("left out: ") for one in said)
+    assert [word in one for word, one in zip(("nameless", "org__c", "wmt"), said, strict=True)] == [True] * 3
+    assert matrix.model_ids == ["org/a"]
 
 
 def test_the_advice_for_logs_of_several_programs_holds_for_all_of_them(tmp_path):
@@ -118,9 +130,8 @@ def test_what_a_task_lacks_leaves_it_out(tmp_path):
     assert warns("left out: .*essay/q", read, tmp_path / "b", skip_unusable=True).item_ids == ["toy/q"]
     write_run(tmp_path / "c", "org/a", {"arc": answers(1, 0)})
     put(tmp_path / "c" / "r.csv", "model_id,item_id,scenario,response\na,x,law,1\na,y,quiz,0\n")
-    assert warns(
-        "left out: no task matches 'quiz'; there are 'arc'", read, tmp_path / "c", tasks=("quiz",)
-    ).item_ids == ["y"]
+    found = warns("left out: no task matches 'quiz'; there are 'arc'", read, tmp_path / "c", tasks=("quiz",))
+    assert found.item_ids == ["y"]
     assert sorted(read(tmp_path / "c", exclude_tasks=("law",)).item_ids) == ["arc/0", "arc/1", "y"]
     refuses("no task matches 'nowhere'", read, tmp_path / "c", tasks=("nowhere",))
 
@@ -201,27 +212,20 @@ def test_tasks_are_left_out_on_request(tmp_path):
     refuses(r"no task matches 'gsm8kk'.*Did you mean 'gsm8k'", read, tmp_path / "c", tasks=("gsm8kk",))
 
 
-def test_files_that_are_cut_or_do_not_tell_their_model_are_left_out_on_request(tmp_path):
-    write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0)]})
-    write_run(tmp_path, "org/b", {"arc": [sample(0, acc=1.0)]}, results=False).rename(tmp_path / "nameless")
-    cut = write_run(tmp_path, "org/c", {"arc": [sample(0, acc=1.0)]})
-    (next(cut.glob("samples_*"))).write_text('{"doc_id": 0, "acc"')
-    write_run(tmp_path, "org/a", {"wmt": [sample(0, bleu=0.5, chrf=0.4)]})
-    refuses(r"(?s)the model is unknown.*To leave out .*add: spec=.*skip_unusable=True", read, tmp_path)
-    with pytest.warns(DataWarning) as caught:
-        matrix = read(tmp_path, skip_unusable=True)
-    said = [str(one.message) for one in caught]
-    assert all(one.startswith("left out: ") for one in said)
-    assert [word in one for word, one in zip(("nameless", "org__c", "wmt"), said, strict=True)] == [True] * 3
-    assert matrix.model_ids == ["org/a"]
-
-
-def test_nothing_is_advised_where_nothing_could_be_read(tmp_path):
+def test_what_holds_no_responses_is_refused_without_advice(tmp_path):
     write_run(tmp_path, "org/a", {"words": [sample(0, text="yes")]})
     for skip in (False, True):
         with pytest.raises(DataError, match="no metric that can be a response") as error:
             read(tmp_path, skip_unusable=skip)
         assert "add:" not in str(error.value)
+    folder = write_run(tmp_path / "b", "org/a", {"arc": answers(1)})
+    next(folder.glob("samples_*")).unlink()
+    refuses(r"holds results of lm_eval without samples: 'results_.*--log_samples", read, tmp_path / "b")
+    refuses(r"is a results file of lm_eval, without samples", read, next(folder.iterdir()))
+    write_run(tmp_path / "b", "org/b", {"arc": answers(1)})
+    assert warns(
+        "1 run has no samples and is left out", read, [tmp_path / "b" / "org__b", tmp_path / "b"]
+    ).model_ids == ["org/b"]
 
 
 @pytest.mark.parametrize(
@@ -243,15 +247,6 @@ def test_numbers_that_no_table_can_hold_are_not_told_or_refused(tmp_path):
     assert "n_parameters" not in models.columns or models["n_parameters"].is_null().all()
     write_run(tmp_path / "b", "org/a", {"arc": [sample(0, acc=10**400)]})
     refuses("got values from inf to inf", read_responses, tmp_path / "b", metric="acc")
-
-
-def test_results_without_samples_are_refused(tmp_path):
-    folder = write_run(tmp_path, "org/a", {"arc": answers(1)})
-    next(folder.glob("samples_*")).unlink()
-    refuses(r"holds results of lm_eval without samples: 'results_.*--log_samples", read, tmp_path)
-    refuses(r"is a results file of lm_eval, without samples", read, next(folder.iterdir()))
-    write_run(tmp_path, "org/b", {"arc": answers(1)})
-    assert warns("1 run has no samples and is left out", read, [tmp_path / "org__b", tmp_path]).model_ids == ["org/b"]
 
 
 def break_file(folder, how):

@@ -73,7 +73,7 @@ def by_item(matrix, model=0):
     return dict(zip(matrix.item_ids, matrix.responses[model].tolist(), strict=True))
 
 
-def test_a_report_tells_right_wrong_failed_and_not_run_apart(tmp_path):
+def test_a_report_tells_right_wrong_failed_and_not_run_apart_and_several_are_attempts(tmp_path):
     path = report(
         tmp_path, "lab__agent-1.5.run-a", resolved=[0], unresolved=[1], empty_patch=[2], error=[3], incomplete=[4, 5]
     )
@@ -81,6 +81,24 @@ def test_a_report_tells_right_wrong_failed_and_not_run_apart(tmp_path):
     assert matrix.model_ids == ["lab/agent-1.5"]
     assert by_item(matrix) == pytest.approx({IDS[0]: 1.0, IDS[1]: 0.0, IDS[2]: 0.0, IDS[3]: math.nan}, nan_ok=True)
     assert matrix.items["subscenario"].unique().to_list() == ["owner/tool"]
+    for run, resolved in {"r1": [0, 1], "r2": [1]}.items():
+        report(tmp_path / "b", f"agent.{run}", resolved=resolved, unresolved=sorted({*range(6)} - {*resolved}))
+    matrix = read_swe_bench(tmp_path / "b", spec=ReadingSpec(repeats="count"))
+    assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0, 0.0, 0.0, 0.0, 0.0]], [[2] * 6])
+    refuses("repeat", read_swe_bench, tmp_path / "b")
+    path = report(tmp_path / "c", "agent.run", resolved=[0], unresolved=[1, 2], error=[3], incomplete=[4, 5])
+    matrix = read_swe_bench(path, spec=ReadingSpec(errors="wrong"))
+    assert (matrix.lost.n.sum(), by_item(matrix)[IDS[3]]) == (1, 0.0)
+    matrix = warns(
+        "1 of 'agent'", read_swe_bench, report(tmp_path / "c" / "b", "agent.run", resolved=[0], unresolved=[1, 2, 3, 4])
+    )
+    assert (list(by_item(matrix)), matrix.lost.n.tolist()) == (IDS, [[0, 0, 0, 0, 0, 1]])
+    # The harness lists all predictions as submitted, also where --instance_ids names some of them to grade
+    path = report(tmp_path / "c" / "c", "agent.run", resolved=[0], unresolved=[1], error=[2])
+    content = json.loads(path.read_text()) | {"total_instances": 3}
+    matrix = warns("1 of 'agent'", read_swe_bench, put(path, json.dumps(content)))
+    assert by_item(matrix) == pytest.approx({IDS[0]: 1.0, IDS[1]: 0.0, IDS[2]: math.nan}, nan_ok=True)
+    assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -95,30 +113,6 @@ def test_a_report_tells_right_wrong_failed_and_not_run_apart(tmp_path):
 )
 def test_the_model_of_a_report_keeps_its_version(tmp_path, name, model):
     assert read_swe_bench(report(tmp_path, name, resolved=[0], unresolved=[1, 2, 3, 4, 5])).model_ids == [model]
-
-
-def test_errors_are_what_no_list_has_but_not_what_was_not_chosen(tmp_path):
-    path = report(tmp_path, "agent.run", resolved=[0], unresolved=[1, 2], error=[3], incomplete=[4, 5])
-    matrix = read_swe_bench(path, spec=ReadingSpec(errors="wrong"))
-    assert (matrix.lost.n.sum(), by_item(matrix)[IDS[3]]) == (1, 0.0)
-    matrix = warns(
-        "1 of 'agent'", read_swe_bench, report(tmp_path / "b", "agent.run", resolved=[0], unresolved=[1, 2, 3, 4])
-    )
-    assert (list(by_item(matrix)), matrix.lost.n.tolist()) == (IDS, [[0, 0, 0, 0, 0, 1]])
-    # The harness lists all predictions as submitted, also where --instance_ids names some of them to grade
-    path = report(tmp_path / "c", "agent.run", resolved=[0], unresolved=[1], error=[2])
-    content = json.loads(path.read_text()) | {"total_instances": 3}
-    matrix = warns("1 of 'agent'", read_swe_bench, put(path, json.dumps(content)))
-    assert by_item(matrix) == pytest.approx({IDS[0]: 1.0, IDS[1]: 0.0, IDS[2]: math.nan}, nan_ok=True)
-    assert matrix.lost.n.tolist() == [[0, 0, 1]]
-
-
-def test_several_reports_of_a_model_are_attempts(tmp_path):
-    for run, resolved in {"r1": [0, 1], "r2": [1]}.items():
-        report(tmp_path, f"agent.{run}", resolved=resolved, unresolved=sorted({*range(6)} - {*resolved}))
-    matrix = read_swe_bench(tmp_path, spec=ReadingSpec(repeats="count"))
-    assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0, 0.0, 0.0, 0.0, 0.0]], [[2] * 6])
-    refuses("repeat", read_swe_bench, tmp_path)
 
 
 def test_unlisted_instances_of_a_submission_are_wrong_when_all_are_known(tmp_path, all_ids):

@@ -1,6 +1,5 @@
 """Tables whose columns have other names than ours, and responses with percent signs."""
 
-import gzip
 import json
 import re
 import warnings
@@ -12,7 +11,7 @@ import pytest
 from itembank.errors import DataError, DataWarning, command_line_words
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import put, read, read_text, refused, refuses, warns
+from tests.readers.reading import put, read, read_text, refused, refuses, warns, write_frame
 
 
 @pytest.mark.parametrize("header", ["instance_id,resolved", "task_id,passed", "Task ID,Solved", "item_id,pass"])
@@ -36,10 +35,8 @@ def test_usual_names_are_read_and_told(tmp_path, header):
 
 def test_which_of_several_columns_is_taken(tmp_path):
     rows = [{"Model": "a", "Question": 1, "Correct": True}, {"Model": "a", "Question": 2, "Correct": False}]
-    assert warns("read the column", read_text, tmp_path, "\n".join(map(json.dumps, rows)), "r.jsonl").item_ids == [
-        "1",
-        "2",
-    ]
+    found = warns("read the column", read_text, tmp_path, "\n".join(map(json.dumps, rows)), "r.jsonl")
+    assert found.item_ids == ["1", "2"]
     text = "model_id,item_id,response,score,question\na,x,1,0,why\n"
     assert read_text(tmp_path, text).responses.tolist() == [[1.0]]
     assert read_text(tmp_path, text, response_column="score").responses.tolist() == [[0.0]]
@@ -79,18 +76,33 @@ def test_what_is_not_clear_is_asked_for(tmp_path, header):
     refuses("there must be a column model_id or item_id", read_text, tmp_path, f"{header}\n{row}\n")
 
 
-def test_percentages_are_shares(tmp_path):
+def test_percentages_are_shares_and_words_and_signs_no_verdicts(tmp_path):
     text = "model_id,item_id,response\na,x,100%\na,y,55.5 %\n"
     for choices in ({}, {"max_response": 100.0}):
         with pytest.warns(DataWarning) as caught:
             matrix = read_text(tmp_path, text, **choices)
         assert matrix.responses[0].tolist() == pytest.approx([1.0, 0.555])
         assert any("read percentages (such as '100%') as shares of 1" in str(one.message) for one in caught)
-    assert warns("read percentages", read_text, tmp_path, "model_id,x,y\na,10%,20%\n").responses.tolist() == [
-        [0.1, 0.2]
-    ]
+    found = warns("read percentages", read_text, tmp_path, "model_id,x,y\na,10%,20%\n")
+    assert found.responses.tolist() == [[0.1, 0.2]]
     with pytest.raises(DataError, match=r"'100%' 1 time\. Write all responses with a percent sign, or none"):
         read_text(tmp_path, "model_id,item_id,response\na,x,100%\na,y,1\n")
+    table = "model_id,item_id,grade\na,1,CORRECT\na,2,CORRECT\na,3,MADE_UP\na,4,CORRECT\na,5,ABSTAINED\n"
+    program = '. + {response: (.["grade"] == "CORRECT")}'
+    says = f"If all but 'CORRECT' are wrong, add (without --column response=grade): --jq '{program}'"
+    assert says in refused(tmp_path, table, columns={"response": "grade"})
+    assert says in refused(tmp_path, table, columns={"response": "grade"}, true_value="correct")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0, 1.0, 0.0]]
+    text = "model_id,item_id,response\na,x,They sell 75% of the cakes\na,y,It is [1] or so\na,z,Nobody knows\n"
+    says = refused(tmp_path, text)
+    assert "percent" not in says
+    assert "if these are answers and another column says whether they are right" in says
+    text = "item_id,category,a,b\nx,math,1,0\ny,math,0,1\nz,law,1,1\nw,law,0,0\n"
+    says = "If 'category' is the scenario of an item, add: --column scenario=category"
+    with pytest.raises(DataError, match=says), command_line_words():
+        read_text(tmp_path, text)
+    assert set(read_text(tmp_path, text, columns={"scenario": "category"}).items["scenario"]) == {"math", "law"}
 
 
 @pytest.mark.parametrize(
@@ -138,19 +150,15 @@ def test_items_and_models_of_a_wide_table(tmp_path):
     assert read(tmp_path / "t.csv").item_ids == ["sum", "mean", "total"]
     assert read(put(tmp_path / "t.csv", "model_id,sum,mean,total\na,1,1,1\nb,0,0,0\n")).n_items == 3
     assert "difficulty" in read_text(tmp_path, "model_id,x,y,difficulty\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n").item_ids
-    assert warns("'✓' as right", read_text, tmp_path, "item_id,a,b\n1,✓,✗\n2,✗,✓\n").responses.tolist() == [
-        [1, 0],
-        [0, 1],
-    ]
+    found = warns("'✓' as right", read_text, tmp_path, "item_id,a,b\n1,✓,✗\n2,✗,✓\n")
+    assert found.responses.tolist() == [[1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_items_named_like_a_pattern_are_items(tmp_path, ending):
     """Polars takes a name from ^ to $ for a pattern of names: such an item would be left out without a word."""
-    path = tmp_path / f"r.{ending}"
     table = pl.DataFrame({"model_id": ["a", "b"], "^x$": [1, 0], "x": [0, 0], "^.*$": [1, 1]})
-    {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[ending](path)
-    matrix = read(path)
+    matrix = read(write_frame(table, tmp_path / f"r.{ending}"))
     assert (matrix.item_ids, matrix.responses.tolist()) == (["^x$", "x", "^.*$"], [[1, 0, 1], [0, 0, 1]])
 
 
@@ -271,8 +279,7 @@ def test_an_answer_is_not_taken_for_a_verdict_that_is_beside_it(tmp_path, ending
     """Answers of 0 and 1, or true and false, were scored in place of the verdicts."""
     frame = pl.read_csv(ANSWERS.encode())
     frame = frame.with_columns(pl.col("is_correct", "response").cast(pl.Boolean)) if words else frame
-    path = tmp_path / f"r.{ending}"
-    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
+    path = write_frame(frame, tmp_path / f"r.{ending}")
     refuses(r"'response' must agree with 'is_correct' .* for 'a' item '2'\.", read_responses, path)
     assert read(path, columns={"response": "is_correct"}).responses.sum() == 3
     assert read(path, columns={"response": "response"}).responses.tolist()[0] == [1, 1, 0]
@@ -292,10 +299,7 @@ def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
     """Names cut at their first dot made one model of these two."""
     frame = pl.DataFrame({"item_id": ["q1", "q2"], "response": [1, 0]})
     for name in ("Qwen2.5-7B", "Qwen2.5-72B"):
-        if ending == ".csv":
-            frame.write_csv(tmp_path / f"{name}.csv")
-        else:
-            (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
+        write_frame(frame, tmp_path / f"{name}{ending}")
     matrix = warns("the results of one in each file: 'Qwen2.5-72B', 'Qwen2.5-7B'", read, sorted(tmp_path.iterdir()))
     assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
 
@@ -403,14 +407,10 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     names = [f"c{number}" for number in range(10)]
     lines = [f"{row},{0.1 * row + 0.1},{','.join(str((row + one) % 2) for one in range(10))}" for row in range(4)]
     (tmp_path / "w.csv").write_text("\n".join([",".join([key, "hardness", *names]), *lines]))
-    with pytest.warns(
-        DataWarning, match=r"answers, but 'hardness' mostly something between, .* To leave out what is none: drop_"
-    ):
-        read(tmp_path / "w.csv")
+    warns(r"but 'hardness' mostly something between, .* To leave out what is none: drop_", read, tmp_path / "w.csv")
     read(tmp_path / "w.csv", drop_columns=("hardness",))
     if key == "item_id":
-        with pytest.warns(DataWarning, match="answers, but 'difficulty' mostly something between"):
-            read_text(tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
+        warns("answers, but 'difficulty' mostly", read_text, tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read_text(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 
@@ -438,25 +438,6 @@ def test_a_row_of_a_table_whose_ids_come_again_may_be_one_response(tmp_path, tab
     message = refused(tmp_path, table)
     assert f"have several rows. If a row is one response, {says}" in message
     assert "--drop-column" not in message
-
-
-def test_words_and_signs_are_told_from_verdicts(tmp_path):
-    table = "model_id,item_id,grade\na,1,CORRECT\na,2,CORRECT\na,3,MADE_UP\na,4,CORRECT\na,5,ABSTAINED\n"
-    program = '. + {response: (.["grade"] == "CORRECT")}'
-    says = f"If all but 'CORRECT' are wrong, add (without --column response=grade): --jq '{program}'"
-    assert says in refused(tmp_path, table, columns={"response": "grade"})
-    assert says in refused(tmp_path, table, columns={"response": "grade"}, true_value="correct")
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0, 1.0, 0.0]]
-    text = "model_id,item_id,response\na,x,They sell 75% of the cakes\na,y,It is [1] or so\na,z,Nobody knows\n"
-    says = refused(tmp_path, text)
-    assert "percent" not in says
-    assert "if these are answers and another column says whether they are right" in says
-    text = "item_id,category,a,b\nx,math,1,0\ny,math,0,1\nz,law,1,1\nw,law,0,0\n"
-    says = "If 'category' is the scenario of an item, add: --column scenario=category"
-    with pytest.raises(DataError, match=says), command_line_words():
-        read_text(tmp_path, text)
-    assert set(read_text(tmp_path, text, columns={"scenario": "category"}).items["scenario"]) == {"math", "law"}
 
 
 LEADERBOARD = "Each model has one row: if that is its score on a whole benchmark, bring the results of each item."
@@ -504,28 +485,17 @@ def test_the_one_column_that_is_called_an_id_may_name_items(tmp_path, name):
     assert says in refused(tmp_path, json.dumps(rows), "r.json")
 
 
-def test_the_highest_mark_of_each_row_is_divided_by(tmp_path):
+def test_the_models_own_answers_and_highest_marks_are_told_from_verdicts(tmp_path):
     table = "model,question_id,score,max_score\na,1,1,2\na,2,0,4\na,3,1,1\n"
     program = ". + {model_id: .model, item_id: .question_id, response: ((.score | tonumber) / (.max_score | tonumber))}"
     says = refused(tmp_path, table)
     assert f"got 1 and 2. To divide, add: --jq '{program}'; if 'score' alone is the response, add: --column" in says
-    assert warns("as item_id", read_text, tmp_path, table, columns={"response": "score"}).responses.tolist() == [
-        [1, 0, 1]
-    ]
+    found = warns("as item_id", read_text, tmp_path, table, columns={"response": "score"})
+    assert found.responses.tolist() == [[1, 0, 1]]
     with pytest.warns(DataWarning, match="as item_id"):  # shares already
         assert read_text(tmp_path, table.replace("a,3,1,", "a,3,0.5,")).n_items == 3
     pytest.importorskip("jq", reason="needs the extra jq")
     assert read_text(tmp_path, table, jq=program).responses.tolist() == [[0.5, 0, 1]]
-
-
-@pytest.mark.parametrize(("name", "total"), [("n_tests", 9), ("total", 0.2), ("max_score", 1), ("max_score", 0)])
-def test_a_total_beside_right_and_wrong_is_no_highest_mark(tmp_path, name, total):
-    table = f"model,question_id,score,{name}\na,1,1,{total}\na,2,0,{total}\n"
-    assert warns("as item_id", read_text, tmp_path, table).responses.tolist() == [[1, 0]]
-    assert "got 7 and 9. To divide" in refused(tmp_path, f"model,question_id,score,{name}\na,1,7,9\na,2,0,9\n")
-
-
-def test_a_models_own_answers_are_told_from_verdicts(tmp_path):
     table = "model,question_id,result,label\na,1,1,1\na,2,0,0\na,3,1,0\n"
     program = ". + {model_id: .model, item_id: .question_id, response: (.result == .label)}"
     with pytest.warns(DataWarning) as warned:
@@ -533,3 +503,10 @@ def test_a_models_own_answers_are_told_from_verdicts(tmp_path):
     assert any(f"what a model answered, add: jq='{program}'" in str(one.message) for one in warned)
     pytest.importorskip("jq", reason="needs the extra jq")
     assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize(("name", "total"), [("n_tests", 9), ("total", 0.2), ("max_score", 1), ("max_score", 0)])
+def test_a_total_beside_right_and_wrong_is_no_highest_mark(tmp_path, name, total):
+    table = f"model,question_id,score,{name}\na,1,1,{total}\na,2,0,{total}\n"
+    assert warns("as item_id", read_text, tmp_path, table).responses.tolist() == [[1, 0]]
+    assert "got 7 and 9. To divide" in refused(tmp_path, f"model,question_id,score,{name}\na,1,7,9\na,2,0,9\n")

@@ -1,6 +1,5 @@
 """Columns that tell rows of one model and item apart; metric and judge are never pooled."""
 
-import gzip
 import json
 
 import numpy as np
@@ -16,7 +15,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.prompts import prompts_in_words
 from itembank.responses.response_files import write_responses
-from tests.readers.reading import put, read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns, write_frame
 from tests.readers.reading import read as read_file
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(without a response|have no response|as judge)")
@@ -70,8 +69,7 @@ def test_attempts_are_numbered_by_one_or_two_columns():
         read(frame)
     frame = attempts(run=lambda model, item, k: "r")
     frame = pl.concat([frame.with_columns(run=pl.lit(f"r{r}"), sample=pl.Series([0, 1] * 6)) for r in range(2)])
-    with pytest.warns(DataWarning, match="'run', 'sample' numbers repeated attempts"):
-        assert read(frame, repeats="count").n_trials.tolist() == [[4] * 3] * 2
+    assert warns("'run', 'sample' numbers repeated", read, frame, repeats="count").n_trials.tolist() == [[4] * 3] * 2
     frame = attempts(category=lambda model, item, k: f"category {k}")
     assert read(frame, repeats="count", drop_columns=("cat*",)).n_trials.tolist() == [[2] * 3] * 2
 
@@ -80,12 +78,7 @@ def test_attempts_are_numbered_by_one_or_two_columns():
 def test_the_column_is_found_in_files_of_every_kind_and_across_two(tmp_path, suffix):
     frame = attempts(agent=lambda model, item, k: f"agent {k}")
     for k in range(2):
-        part = frame.filter(pl.col("agent") == f"agent {k}")
-        path = tmp_path / f"{k}.{suffix}"
-        if suffix == "csv.gz":
-            path.write_bytes(gzip.compress(part.write_csv().encode()))
-        else:
-            {"csv": part.write_csv, "parquet": part.write_parquet, "jsonl": part.write_ndjson}[suffix](path)
+        write_frame(frame.filter(pl.col("agent") == f"agent {k}"), tmp_path / f"{k}.{suffix}")
     refuses(r"'agent' \('agent 0', 'agent 1'\) tells them apart", read, sorted(tmp_path.iterdir()), repeats="count")
 
 
@@ -103,15 +96,13 @@ def test_columns_make_ids_rows_are_chosen_and_values_are_missing(tmp_path):
     assert read(frame, columns=told).model_ids == ["x + p", "y + q"]
     assert read(frame, columns=told).item_ids == ["p/1", "q/2"]
     assert read(frame, columns={"model_id": "a+b", "item_id": "c"}).model_ids == ["own"]
-    frame.write_csv(tmp_path / "r.csv")
-    assert read(tmp_path / "r.csv", columns=told).item_ids == ["p/1", "q/2"]
+    assert read(write_frame(frame, tmp_path / "r.csv"), columns=told).item_ids == ["p/1", "q/2"]
     refuses(r"got none called 'a.z'", read, frame, columns={"model_id": "a+z", "item_id": "c"})
     frame = pl.DataFrame({"model_id": ["m", "m"], "item_id": ["x", "x"], "n": [1, 2], "response": [1, 0]})
     assert read(frame, where={"n": "2"}).responses.tolist() == [[0.0]]
     refuses(r"must leave a row, but none has '3' as 'n'; there are '1', '2'", read, frame, where={"n": "3"})
     refuses(r"must name a column of the table, got 'm'; there are", read, frame, where={"m": "3"})
-    frame.write_csv(tmp_path / "r.csv")
-    assert read(tmp_path / "r.csv", where={"n": "1"}).responses.tolist() == [[1.0]]
+    assert read(write_frame(frame, tmp_path / "r.csv"), where={"n": "1"}).responses.tolist() == [[1.0]]
     frame = pl.DataFrame({"model_id": ["m"] * 4, "item_id": list("wxyz"), "response": ["1", "SKIP", "-1.0", "0"]})
     np.testing.assert_array_equal(read(frame, missing_values=("skip", "-1")).responses, [[1, np.nan, np.nan, 0]])
     words = frame.with_columns(response=pl.Series(["good", "skip", "bad", "good"]))
@@ -172,8 +163,7 @@ def test_judges_are_read_kept_and_may_differ_by_item(tmp_path):
     assert prompts_in_words(again.items) == ["judge gpt-4o"]
     one = pl.read_csv(judged(tmp_path / "r.csv", ["a", "b"], "one", items=["x"]))
     two = pl.read_csv(judged(tmp_path / "r.csv", ["a", "b"], "two", items=["y"]))
-    pl.concat([one, two]).write_csv(tmp_path / "r.csv")
-    assert judges(read_responses(tmp_path / "r.csv")) == ["one", "two"]
+    assert judges(read_responses(write_frame(pl.concat([one, two]), tmp_path / "r.csv"))) == ["one", "two"]
     (tmp_path / "r.json").write_text(json.dumps([{"q": "x", "by": {"name": "gpt-4o"}, "r": 1}]))
     pytest.importorskip("jq", reason="needs the extra jq")
     spec = ReadingSpec(jq=".[] | {item_id: .q, judge: .by.name, response: .r}", model_id="a")
@@ -192,8 +182,7 @@ def test_judges_and_metrics_are_not_mixed_unasked(tmp_path):
     refuses(r"judges differ for 2 of 2 items: .*a.csv had judge one, these have judge two", read_responses, paths)
     assert judges(read_file(paths, allow_mixed_prompts=True)) == ["differs"] * 2
     pl.concat(map(pl.read_csv, paths)).write_csv(tmp_path / "both.csv")
-    with pytest.raises(DataError, match="one judge for all models, got more for 2 items: 'x' has 'one' and 'two'"):
-        read_responses(tmp_path / "both.csv")
+    refuses("for all models, got more for 2 items: 'x' has 'one' and 'two'", read_responses, tmp_path / "both.csv")
     assert judges(read_file(tmp_path / "both.csv", allow_mixed_prompts=True)) == ["differs"] * 2
     paths = [judged(tmp_path / "a.csv", ["a"], "one"), judged(tmp_path / "b.csv", ["a"], "two")]
     for spec in (ReadingSpec(repeats="mean"), ReadingSpec(repeats="mean", allow_mixed_prompts=True)):
@@ -208,8 +197,7 @@ def test_new_results_are_read_by_the_metric_and_compared_with_the_judge_of_the_b
     known = read_responses(judged(tmp_path / "past.csv", ["a", "b"], "one")).items
     check_same_prompts(read_new_responses([judged(tmp_path / "same.csv", ["c"], "one")], known).items, known)
     other = read_new_responses([judged(tmp_path / "other.csv", ["c"], "two")], known)
-    with pytest.raises(DataError, match="judges differ for 2 of 2 items: the bank's runs had judge one, these have"):
-        check_same_prompts(other.items, known)
+    refuses("for 2 of 2 items: the bank's runs had judge one, these have", check_same_prompts, other.items, known)
     known = read_responses(judged(tmp_path / "past.csv", ["a", "b"], "one", metric="acc")).items
     assert known["metric"].to_list() == ["acc", "acc"]
     rows = [("c", item, metric, value) for item in "xy" for metric, value in (("f1", 0.25), ("acc", 1.0))]
@@ -217,10 +205,8 @@ def test_new_results_are_read_by_the_metric_and_compared_with_the_judge_of_the_b
     frame.write_csv(tmp_path / "new.csv")
     np.testing.assert_array_equal(read_new_responses([tmp_path / "new.csv"], known).responses, [[1.0, 1.0]])
     frame.filter(pl.col("metric") == "f1").write_csv(tmp_path / "new.csv")
-    with pytest.raises(DataError, match=r"a metric must be chosen .*got 'all=acc'; there are 'f1'"):
-        read_new_responses([tmp_path / "new.csv"], known)
-    frame.drop("metric").unique("item_id", keep="last").write_csv(tmp_path / "new.csv")
-    read_new_responses([tmp_path / "new.csv"], known)
+    refuses(r"metric must be chosen .*got 'all=acc'; there are 'f1'", read_new_responses, [tmp_path / "new.csv"], known)
+    read_new_responses([write_frame(frame.drop("metric").unique("item_id", keep="last"), tmp_path / "new.csv")], known)
 
 
 def test_metrics_are_taken_in_order_of_preference_by_scenario(tmp_path):
@@ -244,5 +230,4 @@ def test_metrics_are_taken_in_order_of_preference_by_scenario(tmp_path):
 @pytest.mark.parametrize("text", ["model_id,item_id,response\na,x,1\n", "model_id,x\na,1\n"])
 def test_a_metric_that_no_column_names_is_refused(tmp_path, text):
     (tmp_path / "r.csv").write_text(text)
-    with pytest.raises(DataError, match="metric must be named by a column of a long table, got metric 'acc'"):
-        read_responses(tmp_path / "r.csv", metric="acc")
+    refuses("be named by a column of a long table, got metric 'acc'", read_responses, tmp_path / "r.csv", metric="acc")

@@ -71,7 +71,7 @@ def test_trials_with_a_verdict_count_and_others_are_lost(tmp_path):
     assert read_responses(tmp_path, spec=WRONG).responses.mean() == pytest.approx(2 / 6)
 
 
-def test_runs_of_a_model_are_trials_and_a_copy_counts_once(tmp_path):
+def test_runs_are_trials_copies_count_once_and_what_is_stated_otherwise_is_said(tmp_path):
     for run, verdicts in {"r1": (True, False), "r2": (True, True), "r3": (False, None)}.items():
         write_run(tmp_path / run, [trial(task, one, run=run) for task, one in zip("ab", verdicts, strict=True)])
     write_run(tmp_path / "copy", [trial("a", True), trial("b", False)])
@@ -80,6 +80,18 @@ def test_runs_of_a_model_are_trials_and_a_copy_counts_once(tmp_path):
     assert found.model_ids == ["terminus+openai/m", "droid+openai/m"]
     np.testing.assert_allclose(found.responses, [[2 / 3, 1 / 2], [1.0, np.nan]])
     np.testing.assert_array_equal(found.n_trials, [[3, 2], [1, 0]])
+    folder = write_run(tmp_path / "b" / "r1", [trial("a", True), trial("b", False)], accuracy=0.9)
+    warns("accuracies must be those .*: 90.0, its trials 50.0. Are all trials there", read, tmp_path / "b")
+    write(folder / "results.json", results([trial("a", True), trial("b", False)]))
+    write(folder / "a" / "a.1-of-2.r1" / "results.json", trial("a", False))
+    assert warns("trials count as the file of their run has them", read, tmp_path).responses.tolist() == [[1.0, 0.0]]
+    write_run(tmp_path / "c" / "r1", [trial("a", True)])
+    other = write_run(tmp_path / "c" / "r2", [trial("a", False, run="r2")])
+    about = json.loads((other / "run_metadata.json").read_text())
+    write(other / "run_metadata.json", {**about, "dataset_name": "extra"})
+    refuses("prefix_scenario=True", read, tmp_path / "c")
+    found = read(tmp_path / "c", prefix_scenario=True)
+    assert dict(zip(found.item_ids, found.responses[0].tolist(), strict=True)) == {"core/a": 1.0, "extra/a": 0.0}
 
 
 @pytest.mark.parametrize("content", ["", '{"task_id": "b"', "[1]", {"a": 1}], ids=str)
@@ -93,14 +105,6 @@ def test_a_run_that_broke_off_has_the_trials_that_it_wrote(tmp_path, content):
     np.testing.assert_array_equal(found.lost.n, [[0, 1, 0]])
     write(folder / "results.json", '{"results": [')
     np.testing.assert_array_equal(read(tmp_path).responses, found.responses)
-
-
-def test_what_is_stated_and_not_so_is_said(tmp_path):
-    folder = write_run(tmp_path / "r1", [trial("a", True), trial("b", False)], accuracy=0.9)
-    warns("accuracies must be those .*: 90.0, its trials 50.0. Are all trials there", read, tmp_path)
-    write(folder / "results.json", results([trial("a", True), trial("b", False)]))
-    write(folder / "a" / "a.1-of-2.r1" / "results.json", trial("a", False))
-    assert warns("trials count as the file of their run has them", read, tmp_path).responses.tolist() == [[1.0, 0.0]]
 
 
 def test_a_submission_without_metadata_is_named_by_its_folder(tmp_path):
@@ -126,16 +130,6 @@ def test_runs_that_differ_are_refused(tmp_path, change, words):
     given = {"trials": [trial("a", True, run="r2")], "agent": "terminus" if "kwargs" in change else "droid", **change}
     write_run(tmp_path / "r2", **given)
     refuses(words, read, tmp_path)
-
-
-def test_tasks_of_one_name_in_two_data_sets_are_told_apart(tmp_path):
-    write_run(tmp_path / "r1", [trial("a", True)])
-    other = write_run(tmp_path / "r2", [trial("a", False, run="r2")])
-    about = json.loads((other / "run_metadata.json").read_text())
-    write(other / "run_metadata.json", {**about, "dataset_name": "extra"})
-    refuses("prefix_scenario=True", read, tmp_path)
-    found = read(tmp_path, prefix_scenario=True)
-    assert dict(zip(found.item_ids, found.responses[0].tolist(), strict=True)) == {"core/a": 1.0, "extra/a": 0.0}
 
 
 def test_real_submissions_agree_with_the_accuracies_that_they_state(shared_dir):

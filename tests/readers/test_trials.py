@@ -180,7 +180,7 @@ def episode(task, reward, content="", domain="airline"):
 
 
 @ONE
-def test_trials_are_counted_and_lost_ones_have_their_kind(layout, tmp_path):
+def test_trials_are_counted_and_lost_or_without_a_number(layout, tmp_path):
     write(layout, tmp_path, [[1.0, 0.0, 1.0, None], [0.0, 0.0], [None]])
     found = read(tmp_path)
     np.testing.assert_allclose(found.responses, [[2 / 3, 0.0, np.nan]])
@@ -189,12 +189,8 @@ def test_trials_are_counted_and_lost_ones_have_their_kind(layout, tmp_path):
     np.testing.assert_array_equal(found.with_errors("wrong").responses, [[0.5, 0.0, 0.0]])
     assert found.items["scenario"].unique().to_list() == ["airline"]
     assert found.model_ids == ["terminus-2@2.0.0+openai/m" if layout == "harbor" else "m"]
-
-
-@ONE
-def test_a_reward_that_is_no_number_is_no_verdict(layout, tmp_path):
-    write(layout, tmp_path, [[1.0, math.nan], [0.0]])
-    found = read(tmp_path)
+    write(layout, tmp_path / "b", [[1.0, math.nan], [0.0]])
+    found = read(tmp_path / "b")
     assert (found.responses.tolist(), found.n_trials.tolist(), found.lost.n.tolist()) == ([[1, 0]], [[1, 1]], [[1, 0]])
 
 
@@ -220,15 +216,6 @@ def test_what_cannot_be_one_right_number_is_refused(layout, rewards, other, mess
 
 
 @ONE
-def test_arguments_tell_agents_apart_where_they_are_to(layout, tmp_path):
-    write(layout, tmp_path / "a", [[1.0, 0.0], [1.0]])
-    write(layout, tmp_path / "b", [[0.0, 0.0], [1.0]], heat=0.5)
-    found = read(tmp_path, model_id_from="args")
-    assert (found.responses.tolist(), len(set(found.model_ids))) == ([[0.5, 1.0], [0.0, 1.0]], 2)
-    assert "0.5" in found.model_ids[1]
-
-
-@ONE
 def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
     write(layout, tmp_path / "a", [[4.0, 0.0, 4.0], [4.0]])
     scaled = read(tmp_path, max_response=4.0)
@@ -245,13 +232,18 @@ def test_rewards_are_scaled_copies_count_once_and_runs_add_up(layout, tmp_path):
 
 
 @ONE
-def test_rewards_on_another_scale_than_the_banks_are_refused(layout, tmp_path):
-    """All of these are at most 1 of 4: read as they are they would be four times too high."""
+def test_rewards_are_scaled_compared_with_the_banks_scale_and_arguments_tell_agents_apart(layout, tmp_path):
+    # All of these are at most 1 of 4: read as they are they would be four times too high
     write(layout, tmp_path / "a", [[4.0, 0.0], [4.0]])
     write(layout, tmp_path / "b", [[1.0, 0.0], [1.0]], llm="n")
     scaled = read(tmp_path / "a", max_response=4.0)
     refuses(r"highest response \(--max-response\)", check_same_prompts, read(tmp_path / "b").items, scaled.items)
     check_same_prompts(read(tmp_path / "b", max_response=4.0, repeats="mean").items, scaled.items)
+    write(layout, tmp_path / "b" / "a", [[1.0, 0.0], [1.0]])
+    write(layout, tmp_path / "b" / "b", [[0.0, 0.0], [1.0]], heat=0.5)
+    found = read(tmp_path / "b", model_id_from="args")
+    assert (found.responses.tolist(), len(set(found.model_ids))) == ([[0.5, 1.0], [0.0, 1.0]], 2)
+    assert "0.5" in found.model_ids[1]
 
 
 @ONE
@@ -341,8 +333,7 @@ def test_too_few_trials_are_lost_and_lost_ones_count_as_asked(tmp_path):
         found = read_responses(tmp_path, metric="pass^2")
     np.testing.assert_allclose(found.responses, [[1.0, 1 / 3, np.nan, np.nan]])
     np.testing.assert_array_equal(found.lost.n, [[0, 0, 1, 1]])
-    with pytest.warns(DataWarning, match="1 answer to 1 item with fewer than 2 trials counts as missing"):
-        wrong = read(tmp_path, metric=("pass^2",), errors="wrong")
+    wrong = warns("with fewer than 2 trials counts as missing", read, tmp_path, metric=("pass^2",), errors="wrong")
     assert wrong.item_ids == ["airline/0", "airline/1", "airline/2"]  # nothing is known of the last
     np.testing.assert_allclose(wrong.responses, [[1.0, 1 / 6, 0.0]])
     bounds = warns("count as lost", read, tmp_path, metric=("pass^2",), errors="bounds")
@@ -353,8 +344,7 @@ def test_too_few_trials_are_lost_and_lost_ones_count_as_asked(tmp_path):
 @pytest.mark.parametrize(("errors", "n_lost"), [("missing", 1), ("bounds", 1), ("wrong", 0)])
 def test_too_few_trials_count_as_asked_where_none_was_lost(errors, n_lost):
     counts = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "n_correct": [2, 1], "n_trials": [2, 1]})
-    with pytest.warns(DataWarning, match="1 answer to 1 item with fewer than 2 trials counts as"):
-        found = read(counts, metric=("pass^2",), errors=errors)
+    found = warns("1 answer to 1 item with fewer than 2 trials counts", read, counts, metric=("pass^2",), errors=errors)
     assert (0 if found.lost is None else found.lost.n.sum()) == n_lost
     assert found.lost is None or found.lost.errors == errors
 

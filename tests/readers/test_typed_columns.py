@@ -14,7 +14,7 @@ from itembank.readers import table_files
 from itembank.readers.columns import PAIRS
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.table_files import first_rows
-from tests.readers.reading import put, read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns, write_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*lost answers count as missing")
 HEADER = "model_id,item_id,response\n"
@@ -93,9 +93,7 @@ PADDED = {"model_id": ["m", "m ", "m\u00a0", "\ufeffm"], "item_id": ["q1", "q2",
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_blanks_at_the_ends_of_ids_are_taken_off(tmp_path, suffix):
-    path = tmp_path / f"r.{suffix}"
-    frame = pl.DataFrame(PADDED)
-    {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[suffix](path)
+    path = write_frame(pl.DataFrame(PADDED), tmp_path / f"r.{suffix}")
     words = r"taken off 3 of 4 model_ids: 'm ', 'm\\xa0', '\\ufeffm'. So 3 of these become the same as another"
     matrix = warns(words, read, path)
     assert (matrix.model_ids, matrix.responses.tolist()) == (["m"], [[1.0, 0.0, 1.0, 1.0]])

@@ -10,7 +10,7 @@ import pytest
 from itembank.errors import DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import read, read_text, refused, refuses, warns
+from tests.readers.reading import read, read_text, refused, refuses, warns, write_frame
 
 
 @pytest.mark.parametrize("layout", ["wide-models", "wide-items"])
@@ -21,8 +21,7 @@ def test_real_wide_data_agrees_with_the_long_file(layout, shared_dir, tmp_path):
     wide = wide.with_columns(pl.col(models).replace(255, None))  # the file marks a missing response by 255
     if layout == "wide-models":
         wide = wide.transpose(include_header=True, header_name="model_id", column_names="item_id")
-    wide.write_parquet(tmp_path / "wide.parquet")
-    got = read(tmp_path / "wide.parquet")
+    got = read(write_frame(wide, tmp_path / "wide.parquet"))
     expected = read(folder / "responses.parquet")
     expected = expected.take(models=expected.model_indices(got.model_ids), items=expected.item_indices(got.item_ids))
     np.testing.assert_array_equal(got.responses, expected.responses)
@@ -78,23 +77,50 @@ def test_numbers_of_rows_are_no_item(tmp_path, name, first):
         assert read(tmp_path / "r.csv").item_ids == ["q1", "q2"]
 
 
-def test_numbers_of_rows_that_number_none_or_are_there_twice(tmp_path):
+def test_rows_are_numbered_and_lists_shown(tmp_path):
     frame = (
         WIDE.clone().insert_column(0, pl.Series("model_id", ["a", "b", "c"])).with_columns(index=pl.Series([1, 0, 0]))
     )
-    frame.write_csv(tmp_path / "r.csv")
-    assert read(tmp_path / "r.csv").item_ids == ["q1", "q2", "index"]
+    assert read(write_frame(frame, tmp_path / "r.csv")).item_ids == ["q1", "q2", "index"]
     (tmp_path / "r.csv").write_text("Unnamed: 0.1,Unnamed: 0,model_id,x,y\n0,0,a,1,0\n1,1,b,0,1\n")
-    with pytest.warns(DataWarning, match="'Unnamed: 0.1', 'Unnamed: 0', which numbers the rows"):
-        assert read(tmp_path / "r.csv").item_ids == ["x", "y"]
-
-
-def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
+    assert warns("'Unnamed: 0.1', 'Unnamed: 0', which numbers the", read, tmp_path / "r.csv").item_ids == ["x", "y"]
     pl.DataFrame({"model_id": ["a", "b"], "x": [[1, 0], [0]], "y": [[1], [1]]}).write_parquet(tmp_path / "r.parquet")
     refuses(r"'\[1, 0\]' 1 time.* must be so in every row of a long table", read_responses, tmp_path / "r.parquet")
 
 
-def test_models_beside_a_column_called_as_a_response_are_not_lost(tmp_path):
+def test_answers_verdicts_and_measures_are_no_models(tmp_path):
+    table = "question_id,label,prediction\n1,0,0\n2,1,1\n3,1,0\n"
+    program = ". + {model_id: $stem, item_id: .question_id, response: (.prediction == .label)}"
+    assert f"To compare 'prediction' with 'label', add: --jq '{program}'\n" in refused(tmp_path, table)
+    with pytest.warns(DataWarning, match=r"as item_id\. Other columns are read as models: 'label', 'prediction'\."):
+        assert read_text(tmp_path, table, format="wide-items").n_models == 2
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0]]
+    assert "(.pred == .y_true)" in refused(tmp_path, "id,y_true,pred\n1,0,0\n")
+    assert "((.pred | tonumber) == (.label | tonumber))" in refused(tmp_path, "item,label,pred\n1,0.0,0\n2,1.0,1\n")
+    assert "(.answer == .expected)" in refused(tmp_path, "model,item,expected,answer\na,1,x,x\n")
+    assert "To compare" not in refused(tmp_path, "id,expected,answer,correct\n1,x,x,1\n")
+    table = "item_id,a,b,patch,why\n1,resolved,unresolved,0,x\n2,unresolved,resolved,1,y\n3,resolved,resolved,0,z\n"
+    assert "'a', 'b' say in words what is right. To leave these out, add: --drop-column patch" in refused(
+        tmp_path, table
+    )
+    with pytest.warns(DataWarning, match="'resolved' as right"):
+        assert read_text(tmp_path, table, drop_columns=("patch", "why")).responses.tolist() == [[1, 0, 1], [0, 1, 1]]
+    says = refused(tmp_path, "item_id,a,b\n1,yes,no\n2,?,yes\n3,no,no\n4,no,no\n5,no,yes\n6,no,no\n")
+    assert "missing, add: --missing '?'" in says
+    assert not any(one in says for one in ("To leave these out", "is the scenario"))
+    table = "question_id,a_correct,a_confidence,b_correct,b_latency\n1,1,0.9,0,0.5\n2,0,0.8,1,0.7\n"
+    assert "add: --drop-column a_confidence --drop-column b_latency" in refused(tmp_path, table)
+    assert warns("as item_id", read_text, tmp_path, table, drop_columns=("a_confidence", "b_latency")).n_models == 2
+    assert read_text(tmp_path, "item_id,gpt-low-cost,gpt\n1,1,0\n2,0,1\n").n_models == 2
+    assert read_text(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
+    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
+    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
+    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
+    with pytest.warns(DataWarning, match=r"'recall_at_1', 'answer f1' are called as metrics, and are read as items"):
+        assert read_text(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
+    assert read_text(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
+    assert read_text(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
     for item in ("question_id", "item_id"):
         table = f"{item},correct,gpt4,claude\n1,1,0,1\n2,0,1,1\n"
         says = r"'gpt4', 'claude' may be models.* add: --as wide-items; if 'correct' alone"
@@ -109,32 +135,6 @@ def test_models_beside_a_column_called_as_a_response_are_not_lost(tmp_path):
     assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
 
 
-def test_answers_and_what_is_right_are_no_models(tmp_path):
-    table = "question_id,label,prediction\n1,0,0\n2,1,1\n3,1,0\n"
-    program = ". + {model_id: $stem, item_id: .question_id, response: (.prediction == .label)}"
-    assert f"To compare 'prediction' with 'label', add: --jq '{program}'\n" in refused(tmp_path, table)
-    with pytest.warns(DataWarning, match=r"as item_id\. Other columns are read as models: 'label', 'prediction'\."):
-        assert read_text(tmp_path, table, format="wide-items").n_models == 2
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0]]
-    assert "(.pred == .y_true)" in refused(tmp_path, "id,y_true,pred\n1,0,0\n")
-    assert "((.pred | tonumber) == (.label | tonumber))" in refused(tmp_path, "item,label,pred\n1,0.0,0\n2,1.0,1\n")
-    assert "(.answer == .expected)" in refused(tmp_path, "model,item,expected,answer\na,1,x,x\n")
-    assert "To compare" not in refused(tmp_path, "id,expected,answer,correct\n1,x,x,1\n")
-
-
-def test_columns_of_verdicts(tmp_path):
-    table = "item_id,a,b,patch,why\n1,resolved,unresolved,0,x\n2,unresolved,resolved,1,y\n3,resolved,resolved,0,z\n"
-    assert "'a', 'b' say in words what is right. To leave these out, add: --drop-column patch" in refused(
-        tmp_path, table
-    )
-    with pytest.warns(DataWarning, match="'resolved' as right"):
-        assert read_text(tmp_path, table, drop_columns=("patch", "why")).responses.tolist() == [[1, 0, 1], [0, 1, 1]]
-    says = refused(tmp_path, "item_id,a,b\n1,yes,no\n2,?,yes\n3,no,no\n4,no,no\n5,no,yes\n6,no,no\n")
-    assert "missing, add: --missing '?'" in says
-    assert not any(one in says for one in ("To leave these out", "is the scenario"))
-
-
 @pytest.mark.parametrize("model", ["", "model,"])
 def test_attempts_that_are_columns(tmp_path, model):
     row = "a," * bool(model)
@@ -145,21 +145,6 @@ def test_attempts_that_are_columns(tmp_path, model):
     pytest.importorskip("jq", reason="needs the extra jq")
     matrix = warns("read each value of the lists", read_text, tmp_path, table, jq=program, repeats="count")
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 2]])
-
-
-def test_what_measures_answers_or_is_called_as_a_response_is_no_model(tmp_path):
-    table = "question_id,a_correct,a_confidence,b_correct,b_latency\n1,1,0.9,0,0.5\n2,0,0.8,1,0.7\n"
-    assert "add: --drop-column a_confidence --drop-column b_latency" in refused(tmp_path, table)
-    assert warns("as item_id", read_text, tmp_path, table, drop_columns=("a_confidence", "b_latency")).n_models == 2
-    assert read_text(tmp_path, "item_id,gpt-low-cost,gpt\n1,1,0\n2,0,1\n").n_models == 2
-    assert read_text(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
-    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
-    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
-    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
-    with pytest.warns(DataWarning, match=r"'recall_at_1', 'answer f1' are called as metrics, and are read as items"):
-        assert read_text(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read_text(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read_text(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
 
 
 @pytest.mark.parametrize("name", ["label", "ground_truth", "prediction"])

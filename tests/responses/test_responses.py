@@ -71,8 +71,7 @@ def test_arrays_and_ids_may_be_lists_or_columns(kind):
         )
     for one in (kind([0.5]), kind([2]), "b", 1):
         refuses("models to take must be ids, whole numbers below 2, or 2 of true", made.take, models=one)
-    with pytest.raises(ParameterError, match="model_ids must be a list of ids, got 'ab'"):
-        ResponseMatrix.create(made.responses, model_ids="ab")
+    refuses("be a list of ids, got 'ab'", ResponseMatrix.create, made.responses, model_ids="ab", error=ParameterError)
 
 
 @pytest.mark.parametrize(("shape", "message"), [

@@ -51,8 +51,7 @@ def overall_errors(bank, responses, truth):
 def test_scores_without_sizes_are_estimated_nearly_as_well_as_with_them(board, bank):
     """They were made binary, as if each were one answer: the mean error was 12.9 points."""
     scores, sized, truth = board
-    with pytest.warns(DataWarning, match="540 scores came without .* count as 100 each, as those of past models do"):
-        found = overall_errors(bank, scores, truth).mean()
+    found = warns("540 .* count as 100 each, as those of past models do", overall_errors, bank, scores, truth).mean()
     known = overall_errors(ib.calibrate(sized, ib.calibrations.Variational("2pl")), sized, truth).mean()
     assert known < 0.01
     assert found < 1.5 * known

@@ -94,8 +94,7 @@ def test_names_and_weights_that_give_no_score_are_refused():
     refuses("'b'", ScoreTargets.create, ITEMS.with_columns(weight=pl.Series([1.0, -1.0, 1, 1, 1, 1])), within="custom")
     with pytest.raises(DataError, match="'code'"):
         ScoreTargets.create(ITEMS.with_columns(weight=pl.Series([1.0, 1.0, 1, 0, 0, 1])), within="custom")
-    with pytest.raises(ParameterError, match="within must be one of 'micro', 'macro', 'custom'"):
-        ScoreTargets.create(ITEMS, within="mean")
+    refuses("be one of 'micro', 'macro', 'custom'", ScoreTargets.create, ITEMS, within="mean", error=ParameterError)
     refuses("'physics'", ScoreTargets.create(ITEMS).target, "physics", error=ParameterError)
 
 

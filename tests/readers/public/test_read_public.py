@@ -60,7 +60,7 @@ def test_stores_are_compared_with_what_they_state(tmp_path):
     warns("0.7500, published 0.7000", read_public, "livecodebench", tmp_path / "c" / "l")
 
 
-def test_the_second_open_llm_leaderboard_is_compared_with_its_results_files(tmp_path):
+def test_leaderboards_of_open_llm_are_compared_and_have_a_metric_of_each_task(tmp_path):
     for model, right in {"org/a": (1.0, 0.0), "org/b": (1.0, 1.0)}.items():
         samples = [sample(doc, acc_norm=value) for doc, value in enumerate(right)]
         write_run(tmp_path / model.replace("/", "__"), model, {"leaderboard_bbh_x": samples})
@@ -71,17 +71,22 @@ def test_the_second_open_llm_leaderboard_is_compared_with_its_results_files(tmp_
     found = read_public("open-llm-leaderboard-v2", tmp_path)
     assert sorted(found.responses.model_ids) == ["org/a", "org/b"]
     assert (found.check.n_compared, found.check.largest) == (2, 0.0)
+    date = "2023-08-01T00-00-00.000000"
+    place = tmp_path / "b" / "details_org__m" / date
+    place.mkdir(parents=True)
+    for task, metrics in FIRST_LEADERBOARD.items():
+        frame = pl.DataFrame({"example": [f"{task} a", f"{task} b"], "query": ["a", "b"], "gold": [0, 0], **metrics})
+        frame.write_parquet(place / f"details_harness|{task}_{date}.parquet")
+    responses = read_public("open-llm-leaderboard-v1", tmp_path).responses
+    assert sorted(responses.responses[0]) == [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]
 
 
-def test_a_folder_that_is_not_there_or_holds_others_is_refused(tmp_path):
+def test_folders_of_others_or_choices_of_the_caller(tmp_path):
     refuses(r"must be a folder with the files of bfcl \(<date>/score", read_public, "bfcl", tmp_path / "none")
     refuses("holds no score files of BFCL", read_public, "bfcl", tmp_path)
     refuses("must be one of swebench-verified", read_public, "nothing", tmp_path, error=ParameterError)
-
-
-def test_a_caller_may_choose_otherwise(tmp_path):
-    write_alpaca_eval(tmp_path, {"a": [2.0]}, judge="other")
-    found = read_public("alpaca-eval", tmp_path, spec=ReadingSpec(metric=("other",), scenario="mine"))
+    write_alpaca_eval(tmp_path / "b", {"a": [2.0]}, judge="other")
+    found = read_public("alpaca-eval", tmp_path / "b", spec=ReadingSpec(metric=("other",), scenario="mine"))
     assert (found.responses.items["scenario"].to_list(), found.check.n_compared) == (["mine"], 0)
 
 
@@ -132,17 +137,6 @@ FIRST_LEADERBOARD = {
     "truthfulqa:mc|0": {"mc1": [1.0, 0.0], "mc2": [0.25, 0.5]},
     "hendrycksTest-law|5": {"acc": [1.0, 1.0], "acc_norm": [0.0, 0.0]},
 }
-
-
-def test_the_first_open_llm_leaderboard_takes_its_metric_of_each_task(tmp_path):
-    date = "2023-08-01T00-00-00.000000"
-    place = tmp_path / "details_org__m" / date
-    place.mkdir(parents=True)
-    for task, metrics in FIRST_LEADERBOARD.items():
-        frame = pl.DataFrame({"example": [f"{task} a", f"{task} b"], "query": ["a", "b"], "gold": [0, 0], **metrics})
-        frame.write_parquet(place / f"details_harness|{task}_{date}.parquet")
-    responses = read_public("open-llm-leaderboard-v1", tmp_path).responses
-    assert sorted(responses.responses[0]) == [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]
 
 
 def test_a_real_run_of_helm(shared_dir):
