@@ -23,7 +23,7 @@ from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import answers, sample, write_run
 from tests.readers.public.stores import write_bfcl
-from tests.readers.reading import read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns
 
 ROWS = [sample(0, acc=1.0, acc_norm=0.0), sample(1, acc=1.0, acc_norm=0.5)]
 
@@ -86,22 +86,20 @@ def test_programs_that_tell_no_lost_answers_powers_and_marks_are_read_as_the_ban
     frame = pl.DataFrame(
         {"model_id": "m", "item_id": ["x", "y"], "n_correct": [4, 2], "n_trials": [4, 4], "n_errors": [1, 0]}
     )
-    frame.write_csv(tmp_path / "b" / "r.csv")
+    frame.write_csv(tmp_path / "counts.csv")
     for errors, expected in (("wrong", [0.2, 0.0]), ("missing", [1.0, 0.0])):
-        own = read(tmp_path / "b" / "r.csv", metric=("pass^4",), errors=errors)
+        own = read(tmp_path / "counts.csv", metric=("pass^4",), errors=errors)
         items = own.items.with_columns(pl.lit(errors if errors == "wrong" else None, pl.String).alias("lost_as"))
-        of_file = read_new_responses([tmp_path / "b" / "r.csv"], items)
+        of_file = read_new_responses([tmp_path / "counts.csv"], items)
         in_memory = read_responses(frame, spec=spec_like(items, ReadingSpec()))
         assert own.responses.tolist() == of_file.responses.tolist() == in_memory.responses.tolist()
         assert own.responses[0].tolist() == pytest.approx(expected)
     # Marks up to 2 are not shares of the 10 that the bank's marks end at, though both lie in [0, 1] then
-    (tmp_path / "c" / "r.csv").write_text("model_id,item_id,response\nm,x,2\nm,y,1\n")
-    by_two, by_ten = (read(tmp_path / "c" / "r.csv", max_response=most) for most in (2.0, 10.0))
-    check_same_prompts(read(pl.read_csv(tmp_path / "c" / "r.csv"), max_response=10.0).items, by_ten.items)
-    with pytest.raises(
-        DataError, match=r"scales differ for 2 of 2 items: the bank's runs had .* 10, these have .* 2\."
-    ):
-        check_same_prompts(by_two.items, by_ten.items)
+    path = put(tmp_path / "marks.csv", "model_id,item_id,response\nm,x,2\nm,y,1\n")
+    by_two, by_ten = (read(path, max_response=most) for most in (2.0, 10.0))
+    check_same_prompts(read(pl.read_csv(path), max_response=10.0).items, by_ten.items)
+    says = r"scales differ for 2 of 2 items: the bank's runs had .* 10, these have .* 2\."
+    refuses(says, check_same_prompts, by_two.items, by_ten.items)
 
 
 @pytest.mark.parametrize(

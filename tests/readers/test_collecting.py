@@ -154,14 +154,13 @@ def test_a_bank_is_no_results_and_its_responses_can_be_written(tmp_path):
     assert read_responses(tmp_path / "r.parquet").item_ids == bank.item_ids
 
 
-def test_own_tables_runs_in_order_and_banks(tmp_path):
+def test_tables_are_read_whatever_they_are_called_and_run_10_after_run_9(tmp_path):
     for name in ("samples_x.jsonl", "x_samples.jsonl", "x_score.json", "results_x.json"):
         (tmp_path / name).write_text(json.dumps({"model": name, "item_id": "1", "score": 1}))
     (tmp_path / "wide.csv").write_text("model,1\nwide,1\n")
     assert warns("read the column", read_responses, tmp_path).n_models == 5
     for run in (10, 2, 9):
-        (tmp_path / "b" / f"v{run}").mkdir()
-        (tmp_path / "b" / f"v{run}" / "a.csv").write_text(f"{LONG}a,x,{run / 10}\n")
+        put(tmp_path / "b" / f"v{run}" / "a.csv", f"{LONG}a,x,{run / 10}\n")
     assert [path.parent.name for path in collecting.files_below(tmp_path / "b", AUTO)] == ["v2", "v9", "v10"]
     assert read_file(tmp_path / "b", repeats="last").responses.item() == 1.0
 

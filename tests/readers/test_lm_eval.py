@@ -77,14 +77,14 @@ def test_metrics_are_taken_chosen_and_averaged(tmp_path):
     rows = [sample(k, metrics=False, acc=float(k)) for k in range(2)]
     write_run(tmp_path / "d", "org/a", {"arc": rows})
     np.testing.assert_array_equal(read_responses(tmp_path / "d").responses, [[0, 1]])
-    write_run(tmp_path / "b", "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
-    write_run(tmp_path / "b", "org/b", {"arc": [sample(0, acc_norm=1.0)]})
-    refuses(r"task 'arc': metric 'acc' is absent from 1 runs: .*__b", read_lm_eval, tmp_path / "b", metric="acc")
-    assert read_lm_eval(tmp_path / "b").items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
+    write_run(tmp_path / "e", "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
+    write_run(tmp_path / "e", "org/b", {"arc": [sample(0, acc_norm=1.0)]})
+    refuses(r"task 'arc': metric 'acc' is absent from 1 runs: .*__b", read_lm_eval, tmp_path / "e", metric="acc")
+    assert read_lm_eval(tmp_path / "e").items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
     rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
-    write_run(tmp_path / "b" / "b", "org/a", {"ifeval": rows})
+    write_run(tmp_path / "f", "org/a", {"ifeval": rows})
     with pytest.warns(DataWarning, match="1 of 'org/a' .1 without a response"):
-        matrix = read_lm_eval(tmp_path / "b" / "b", metric="strict", spec=ReadingSpec(repeats="mean"))
+        matrix = read_lm_eval(tmp_path / "f", metric="strict", spec=ReadingSpec(repeats="mean"))
     np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
 
@@ -161,22 +161,13 @@ def test_filters_are_taken_named_or_unknown(tmp_path):
     )
     np.testing.assert_array_equal(read_responses(tmp_path / "b", filter_name="flexible-extract").responses, [[1, 0]])
     rows = [sample(0, filter_name=name, exact_match=1.0) for name in ("maj@8", "maj@64")]
-    write_run(tmp_path / "b" / "b", "org/a", {"gsm8k": rows})
+    write_run(tmp_path / "f", "org/a", {"gsm8k": rows})
     refuses(
-        r"filters: 'maj@8', 'maj@64'. Choose one.\n.*filter_name=\('gsm8k=maj@8',\)",
-        read_responses,
-        tmp_path / "b" / "b",
+        r"filters: 'maj@8', 'maj@64'. Choose one.\n.*filter_name=\('gsm8k=maj@8',\)", read_responses, tmp_path / "f"
     )
-    refuses(
-        "'strict' for task 'gsm8k': it has 'maj@8', 'maj@64'",
-        read_responses,
-        tmp_path / "b" / "b",
-        filter_name="strict",
-    )
-    write_run(tmp_path / "b" / "b", "org/b", {"gsm8k": rows[:1]})
-    refuses(
-        r"have the filter 'maj@64', got 1 without: .*__b", read_responses, tmp_path / "b" / "b", filter_name="maj@64"
-    )
+    refuses("'strict' for task 'gsm8k': it has 'maj@8', 'maj@64'", read_responses, tmp_path / "f", filter_name="strict")
+    write_run(tmp_path / "f", "org/b", {"gsm8k": rows[:1]})
+    refuses(r"have the filter 'maj@64', got 1 without: .*__b", read_responses, tmp_path / "f", filter_name="maj@64")
 
 
 def reported(path, key):

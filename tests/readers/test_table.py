@@ -76,7 +76,7 @@ def test_what_is_not_clear_is_asked_for(tmp_path, header):
     refuses("there must be a column model_id or item_id", read_text, tmp_path, f"{header}\n{row}\n")
 
 
-def test_percentages_are_shares_and_words_and_signs_no_verdicts(tmp_path):
+def test_shares_of_a_hundred_are_read_and_words_with_signs_are_not(tmp_path):
     text = "model_id,item_id,response\na,x,100%\na,y,55.5 %\n"
     for choices in ({}, {"max_response": 100.0}):
         with pytest.warns(DataWarning) as caught:

@@ -84,7 +84,8 @@ def test_runs_are_trials_copies_count_once_and_what_is_stated_otherwise_is_said(
     warns("accuracies must be those .*: 90.0, its trials 50.0. Are all trials there", read, tmp_path / "b")
     write(folder / "results.json", results([trial("a", True), trial("b", False)]))
     write(folder / "a" / "a.1-of-2.r1" / "results.json", trial("a", False))
-    assert warns("trials count as the file of their run has them", read, tmp_path).responses.tolist() == [[1.0, 0.0]]
+    found = warns("trials count as the file of their run has them", read, tmp_path / "b")
+    assert found.responses.tolist() == [[1.0, 0.0]]
     write_run(tmp_path / "c" / "r1", [trial("a", True)])
     other = write_run(tmp_path / "c" / "r2", [trial("a", False, run="r2")])
     about = json.loads((other / "run_metadata.json").read_text())

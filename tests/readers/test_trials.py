@@ -239,9 +239,9 @@ def test_rewards_are_scaled_compared_with_the_banks_scale_and_arguments_tell_age
     scaled = read(tmp_path / "a", max_response=4.0)
     refuses(r"highest response \(--max-response\)", check_same_prompts, read(tmp_path / "b").items, scaled.items)
     check_same_prompts(read(tmp_path / "b", max_response=4.0, repeats="mean").items, scaled.items)
-    write(layout, tmp_path / "b" / "a", [[1.0, 0.0], [1.0]])
-    write(layout, tmp_path / "b" / "b", [[0.0, 0.0], [1.0]], heat=0.5)
-    found = read(tmp_path / "b", model_id_from="args")
+    write(layout, tmp_path / "c" / "a", [[1.0, 0.0], [1.0]])
+    write(layout, tmp_path / "c" / "b", [[0.0, 0.0], [1.0]], heat=0.5)
+    found = read(tmp_path / "c", model_id_from="args")
     assert (found.responses.tolist(), len(set(found.model_ids))) == ([[0.5, 1.0], [0.0, 1.0]], 2)
     assert "0.5" in found.model_ids[1]
 
