@@ -1,6 +1,7 @@
 """What most tests of readers do: read with choices, be refused in words, be warned in words."""
 
 import gzip
+import json
 import warnings
 
 import pytest
@@ -37,17 +38,22 @@ def refuses(words, function, *given, error=DataError, **choices):
     return said
 
 
-def warns(words, function, *given, **choices):
+def warns(words, function, *given, category=DataWarning, **choices):
     """Check that a call warns in these words, a regular expression; gives what it returns."""
-    with pytest.warns(DataWarning, match=words):
+    with pytest.warns(category, match=words):
         return function(*given, **choices)
 
 
-def put(path, text):
-    """Write a file, and give its path."""
+def put(path, content):
+    """Write a file, of text or as JSON, and give its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
+
+
+def put_lines(path, records):
+    """Write JSON Lines, and give the path."""
+    return put(path, "".join(f"{json.dumps(one)}\n" for one in records))
 
 
 def write_frame(frame, path):

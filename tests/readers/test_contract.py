@@ -30,8 +30,8 @@ from tests.readers import (
     test_trials,
 )
 from tests.readers.public import stores
+from tests.readers.reading import put, refuses
 from tests.readers.reading import read as read_file
-from tests.readers.reading import refuses
 
 TOKENS = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
 PLAIN = ("x", "y")
@@ -59,16 +59,14 @@ def harbor(folder, ids):
     trials = [test_harbor.trial(one, float(k == 0), number=k) for k, one in enumerate(ids)]
     place = test_harbor.write_job(folder / "job", [{**one, "task_name": f"t{k}"} for k, one in enumerate(trials)])
     for k, one in enumerate(trials):
-        (place / f"t{k}__{k:07d}" / "result.json").write_text(json.dumps(one))
+        put(place / f"t{k}__{k:07d}" / "result.json", one)
 
 
 def terminal_bench(folder, ids):
-    trials = [test_terminal_bench.trial(one, k == 0) for k, one in enumerate(ids)]
-    trials = [{**one, "trial_name": f"t{k}"} for k, one in enumerate(trials)]
-    named = [{**one, "task_id": f"t{k}"} for k, one in enumerate(trials)]
-    test_terminal_bench.write_run(folder / "run", named)
-    for one, own in zip(named, trials, strict=True):
-        stores.write(folder / "run" / one["task_id"] / one["trial_name"] / "results.json", own)
+    trials = [test_terminal_bench.trial(one, k == 0) | {"trial_name": f"t{k}"} for k, one in enumerate(ids)]
+    test_terminal_bench.write_run(folder / "run", [{**one, "task_id": f"t{k}"} for k, one in enumerate(trials)])
+    for k, own in enumerate(trials):
+        stores.write(folder / "run" / f"t{k}" / f"t{k}" / "results.json", own)
     stores.write(folder / "run" / "results.json", test_terminal_bench.results(trials))
 
 
@@ -90,12 +88,11 @@ def mmlu_pro(folder, ids):
 
 
 def open_eval(folder, _ids):
-    rows = [
-        {"response_id": f"b_20240101T000000Z_{k}_m_0", "model": {"name": "m"},
-            "scores": {"metric": [{"name": "acc"}], "value": [float(k == 0)]}} for k in range(2)
-    ]  # fmt: skip
+    scores = [{"metric": [{"name": "acc"}], "value": [float(k == 0)]} for k in range(2)]
+    ids = [f"b_20240101T000000Z_{k}_m_0" for k in range(2)]
     (folder / "response").mkdir(parents=True)
-    pl.DataFrame(rows).write_parquet(folder / "response" / "b.parquet")
+    frame = pl.DataFrame({"response_id": ids, "model": [{"name": "m"}] * 2, "scores": scores})
+    frame.write_parquet(folder / "response" / "b.parquet")
 
 
 def lighteval(folder, _ids):
@@ -109,10 +106,8 @@ def opencompass(folder, _ids):
 
 def evalplus(folder, ids):
     """The second item as old releases wrote it."""
-    new, old = (
-        test_store_readers.new_style({ids[0]: [("pass", "pass")]}),
-        test_store_readers.old_style({ids[1]: [("pass", "fail")]}),
-    )
+    new = test_store_readers.new_style({ids[0]: [("pass", "pass")]})
+    old = test_store_readers.old_style({ids[1]: [("pass", "fail")]})
     stores.write(folder / "m_eval_results.json", {"eval": {**new, **old}, "pass_at_k": {}})
 
 
@@ -141,17 +136,16 @@ def live_code_bench(folder, ids):
 
 
 MADE = {
-    "py-irt": py_irt, "promptfoo": promptfoo, "verifiers": lambda folder,
-    _ids: test_trials.write("verifiers", folder, [[1.0], [0.0]]),
-    "harbor": harbor, "tau-bench": lambda folder,
-    _ids: test_trials.write("tau-bench", folder, [[1.0], [0.0]]),
-    "tau2": tau2, "terminal-bench": terminal_bench, "lm-eval": lambda folder,
-    _ids: logs.write_run(folder, "m", {"arc": logs.answers(1, 0)}),
-    "inspect": inspect, "helm": helm, "eee": eee, "evalscope": evalscope, "lighteval": lighteval,
-    "opencompass": opencompass, "swe-bench": swe_bench, "alpaca-eval": lambda folder,
-    _ids: stores.write_alpaca_eval(folder, {"m": [2.0, 1.0]}),
-    "bfcl": lambda folder, _ids: stores.write_bfcl(folder, {"m": [1]}, n_items=2), "evalplus": evalplus,
-    "livecodebench": live_code_bench, "mmlu-pro": mmlu_pro, "open-eval": open_eval,
+    "py-irt": py_irt,
+    "promptfoo": promptfoo,
+    "verifiers": lambda folder, _ids: test_trials.write("verifiers", folder, [[1.0], [0.0]]),
+    "tau-bench": lambda folder, _ids: test_trials.write("tau-bench", folder, [[1.0], [0.0]]),
+    "lm-eval": lambda folder, _ids: logs.write_run(folder, "m", {"arc": logs.answers(1, 0)}),
+    "alpaca-eval": lambda folder, _ids: stores.write_alpaca_eval(folder, {"m": [2.0, 1.0]}),
+    "bfcl": lambda folder, _ids: stores.write_bfcl(folder, {"m": [1]}, n_items=2),
+    "harbor": harbor, "tau2": tau2, "terminal-bench": terminal_bench, "inspect": inspect, "helm": helm, "eee": eee,
+    "evalscope": evalscope, "lighteval": lighteval, "opencompass": opencompass, "swe-bench": swe_bench,
+    "evalplus": evalplus, "livecodebench": live_code_bench, "mmlu-pro": mmlu_pro, "open-eval": open_eval,
 }  # fmt: skip
 UNNAMED = {
     *("promptfoo", "verifiers", "tau-bench", "lm-eval", "evalscope", "lighteval", "opencompass", "bfcl", "open-eval"),

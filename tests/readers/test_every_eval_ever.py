@@ -8,7 +8,7 @@ import pytest
 
 from itembank.errors import DataWarning, ModelWarning
 from itembank.readers.read import read_responses
-from tests.readers.reading import read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns
 
 UUID = "00000000-0000-4000-8000-00000000000{}"
 
@@ -36,7 +36,7 @@ def write(folder, number, lines, *, metrics=None, lower=(), **config):
         for key, name in (metrics or {"gsm8k/acc": "accuracy"}).items()
     ]
     aggregate = {"evaluation_id": "x", "model_info": {"id": "org/a"}, "evaluation_results": results}
-    (folder / (UUID.format(number) + ".json")).write_text(json.dumps(aggregate))
+    put(folder / (UUID.format(number) + ".json"), aggregate)
     return samples
 
 
@@ -62,8 +62,7 @@ def test_samples_become_responses_with_costs_and_lines_of_one_are_its_metrics(tm
 
 def test_errors_unknown_levels_and_attempts(tmp_path):
     path = write(tmp_path, 1, [line("1", 1), line("2", -1), line("3", 0)], has_unknown_level=True)
-    with pytest.warns(ModelWarning, match="lost answers"):
-        assert read(path).lost.n.tolist() == [[0, 1, 0]]
+    assert warns("lost answers", read, path, category=ModelWarning).lost.n.tolist() == [[0, 1, 0]]
     path = write(tmp_path, 1, [line("1", 1), line("2", -1), line("3", 0)])
     refuses(r"must lie in \[0, 1\], got values from -1", read, path)
     lines = [line("1", 0.0, error="timeout"), line("2", 1.0), line("2", 0.0), line("2", 1.0)]

@@ -8,7 +8,7 @@ import pytest
 import itembank as ib
 from itembank.readers.read import read_responses
 from itembank.responses.prompts import PROMPT_SETTINGS
-from tests.readers.reading import read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns
 
 SILENT = "EnvironmentStartTimeoutError"
 
@@ -36,17 +36,17 @@ def write_job(folder, trials, *, mean=None, version="2.0"):
     for number, one in enumerate(trials):
         place = folder / f"{one['task_name'].replace('/', '_')}__{number:07d}"
         (place / "agent").mkdir(parents=True)
-        (place / "result.json").write_text(json.dumps(one))
-        (place / "config.json").write_text(json.dumps(one["config"]))
+        put(place / "result.json", one)
+        put(place / "config.json", one["config"])
         (place / "agent" / "trajectory.json").write_text('{"steps": []}')
         llm = (one["agent_info"]["model_info"] or {}).get("name")
         key = "__".join(filter(None, (one["agent_info"]["name"], llm, one["source"] or "adhoc")))
         groups.setdefault(key, []).append(max(((one["verifier_result"] or {}).get("rewards") or {"": 0.0}).values()))
     evals = {key: {"metrics": [{"mean": np.mean(own) if mean is None else mean}]} for key, own in groups.items()}
     content = {"n_total_trials": len(trials), "stats": {"evals": evals}}
-    (folder / "result.json").write_text(json.dumps(content))
+    put(folder / "result.json", content)
     about = {"datasets": [{"name": "terminal-bench", "version": version}]}
-    (folder / "config.json").write_text(json.dumps(about))
+    put(folder / "config.json", about)
     return folder
 
 

@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import read, refuses, warns
+from tests.readers.reading import put, read, refuses, warns
 
 HELM = ReadingSpec(format="helm")
 
@@ -22,13 +21,14 @@ def entry(instance, *, trial=0, perturbation=None, split="test", **values):
 def write_run(folder, name, entries, *, model="org/a", questions=None, spec=True):
     place = folder / "runs" / "v1" / name.replace("/", "_")
     place.mkdir(parents=True)
-    (place / "per_instance_stats.json").write_text(json.dumps(entries))
+    put(place / "per_instance_stats.json", entries)
     if spec:
-        (place / "run_spec.json").write_text(json.dumps({"name": name, "adapter_spec": {"model": model}}))
+        put(place / "run_spec.json", {"name": name, "adapter_spec": {"model": model}})
     if questions:
         instances = [{"id": key, "input": {"text": text}, "references": []} for key, text in questions.items()]
-        (place / "scenario_state.json").write_text(
-            json.dumps({"request_states": [{"instance": one, "train_trial_index": 0} for one in instances]})
+        put(
+            place / "scenario_state.json",
+            {"request_states": [{"instance": one, "train_trial_index": 0} for one in instances]},
         )
     return place
 
@@ -72,11 +72,14 @@ def test_perturbed_instances_and_other_splits_are_left_out(tmp_path):
         entry("id2", exact_match=1.0),
     ]
     write_run(tmp_path, "boolq:model=m", entries)
-    with (
-        pytest.warns(DataWarning, match="HELM, which counts them apart: 1 answers to perturbed instances"),
-        pytest.raises(DataError, match=r"repeated attempts .several seeds."),
-    ):
-        read_responses(tmp_path, spec=HELM)
+    warns(
+        "HELM, which counts them apart: 1 answers to perturbed instances",
+        refuses,
+        r"repeated attempts .several seeds.",
+        read_responses,
+        tmp_path,
+        spec=HELM,
+    )
     matrix = warns("perturbed", read, tmp_path, format="helm", repeats="count")
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 1]])
     write_run(tmp_path / "b", "x:model=m", [entry("i1", exact_match=1.0), entry("i2", exact_match=0.0, split="valid")])

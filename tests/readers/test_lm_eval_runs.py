@@ -82,9 +82,7 @@ def test_ids_of_models_come_from_names_folders_or_arguments(tmp_path):
         tmp_path / "c", "x", {"arc": answers(1)}, arguments="dtype=float16,pretrained=org/base,peft=org/adapter"
     )
     path = folder / f"results_{DATE}.json"
-    path.write_text(
-        json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "model_name"})
-    )
+    put(path, {key: value for key, value in json.loads(path.read_text()).items() if key != "model_name"})
     assert read(folder).model_ids == ["org/adapter"]
     one = write_run(tmp_path / "d", "/home/alice/m", {"arc": answers(1, 0)})
     write_run(tmp_path / "d", "/home/bob/m", {"arc": answers(0, 0)}, date=f"{DATE[:-1]}7")

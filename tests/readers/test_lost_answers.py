@@ -1,7 +1,5 @@
 """Lost answers: told by every reader, kept in response files, counted by one policy."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +11,7 @@ from itembank.responses.error_kinds import KINDS, error_kind, is_error_word
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
-from tests.readers.reading import put, read, refuses, warns, write_frame
+from tests.readers.reading import put, put_lines, read, refuses, warns, write_frame
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:lost answers count as missing", "ignore:.*as lost answers, whose run", "ignore:.*read 'pass' as right"
@@ -30,33 +28,17 @@ def frame(**columns):
     return pl.DataFrame({"model_id": ["a"] * n, "item_id": list("vwxyz")[:n], **columns}, strict=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("AgentTimeoutError", "time-out"),
-        ("Its time was up.", "time-out"),
-        ("timed out after 600 s", "time-out"),
-        ("API call error: 429", "harness"),
-        ("Rate limit reached", "harness"),
-        ("docker: no space left", "harness"),
-        ("EnvironmentStartTimeoutError", "harness"),
-        ("ContextWindowExceededError", "limit"),
-        ("LimitsExceeded", "limit"),
-        ("VerifierRuntimeError", "judge"),
-        ("ValueError: x", "error"),
-        ("judge", "judge"),
-        (True, "error"),
-        ("", "answer"),
-        ("None", "answer"),
-        ("No error", "answer"),
-        ("{}", "answer"),
-        (False, "answer"),
-        (0, "answer"),
-        (200.0, "answer"),  # a status of HTTP in a column that lacks some
-        (None, "answer"),
-        (float("nan"), "answer"),
-    ],
-)
+TEXTS = {
+    "time-out": ("AgentTimeoutError", "Its time was up.", "timed out after 600 s"),
+    "harness": ("API call error: 429", "Rate limit reached", "docker: no space left", "EnvironmentStartTimeoutError"),
+    "limit": ("ContextWindowExceededError", "LimitsExceeded"),
+    "judge": ("VerifierRuntimeError", "judge"),
+    "error": ("ValueError: x", True),
+    "answer": ("", "None", "No error", "{}", False, 0, 200.0, None, float("nan")),  # 200: a status of HTTP
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), [(text, kind) for kind, texts in TEXTS.items() for text in texts])
 def test_kinds_of_errors(text, kind):
     assert KINDS[error_kind(text)] == kind
 
@@ -72,9 +54,9 @@ def test_words_of_errors_in_place_of_a_response(word):
     assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
 
-@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free"])
-def test_other_words_are_none(word):
-    assert not is_error_word(word)
+def test_other_words_are_none():
+    words = ("failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free")
+    assert not any(map(is_error_word, words))
 
 
 def test_rows_without_a_response_were_asked_and_attempts_lost_beside_others_are_counted():
@@ -162,13 +144,16 @@ def test_response_files_keep_them_and_the_policy(policy, tmp_path):
     assert kinds(read(tmp_path / "plain.csv")) == kinds(again)
 
 
-def test_files_of_two_policies_are_not_joined_unasked(tmp_path):
+def test_files_of_two_policies_are_not_joined_unasked_and_a_choice_needs_a_reader_that_tells(tmp_path):
     for name, policy in (("a", "wrong"), ("b", "missing")):
         table = frame(response=[1, None]).with_columns(model_id=pl.lit(name))
         write_responses(read(table, errors=policy), tmp_path / f"{name}.parquet")
     paths = sorted(tmp_path.iterdir())
     refuses(r"must count as the same in all sources, got wrong in .* but missing in", read, paths)
     np.testing.assert_array_equal(read(paths, errors="wrong").responses, [[1, 0], [1, 0]])
+    put(tmp_path / "b" / "BFCL_v3_simple_score.json", '{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
+    with pytest.raises(ParameterError, match="do not tell lost answers from others"):
+        read(tmp_path / "b", format="bfcl", errors="wrong")
 
 
 def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_path):
@@ -181,16 +166,7 @@ def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_pa
     (tmp_path / "r.csv").write_text("item_id,response\nx,1\ny,\nz,0\n")
     assert warns("results of one", read, tmp_path / "r.csv").lost.n.tolist() == [[0, 1, 0]]
     (tmp_path / "r.csv").write_text("item_id,response\nx,\ny,\n")
-    with (
-        pytest.warns(DataWarning, match="results of one"),
-        pytest.raises(DataError, match="must be at least one response"),
-    ):
-        read(tmp_path / "r.csv")
-
-
-def test_a_reader_that_cannot_tell_them_refuses_the_choice(tmp_path):
-    (tmp_path / "BFCL_v3_simple_score.json").write_text('{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
-    refuses("do not tell lost answers from others", read, tmp_path, format="bfcl", errors="wrong", error=ParameterError)
+    warns("results of one", refuses, "must be at least one response", read, tmp_path / "r.csv")
 
 
 PROMPTFOO = [
@@ -206,12 +182,11 @@ def promptfoo(*rows, **more):
 
 def test_promptfoo_tells_errors_and_broken_graders_from_failed_assertions(tmp_path):
     path = tmp_path / "out.json"
-    matrix = read(put(path, json.dumps({"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}})))
+    matrix = read(put(path, {"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}}))
     assert matrix.model_ids == ["p:a"]
     np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
     assert kinds(matrix) == [["answer", "answer", "harness"]]
-    lines = tmp_path / "out.jsonl"
-    lines.write_text("".join(f"{json.dumps(one)}\n" for one in promptfoo(*PROMPTFOO)))
+    lines = put_lines(tmp_path / "out.jsonl", promptfoo(*PROMPTFOO))
     np.testing.assert_array_equal(read(lines).responses, matrix.responses)
     broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
     no, yes = {"pass": False, "score": 0, "reason": "too long"}, {"pass": True, "score": 1}
@@ -221,7 +196,7 @@ def test_promptfoo_tells_errors_and_broken_graders_from_failed_assertions(tmp_pa
         for k, parts in enumerate(graded)
     ]
     rows.append({**PROMPTFOO[1], "testIdx": 4, "gradingResult": broken})
-    matrix = read(put(tmp_path / "out.json", json.dumps({"results": {"results": promptfoo(*rows)}})))
+    matrix = read(put(tmp_path / "out.json", {"results": {"results": promptfoo(*rows)}}))
     np.testing.assert_array_equal(matrix.responses, [[NAN, 0, 0, NAN, NAN]])
     assert kinds(matrix) == [["judge", "answer", "answer", "judge", "judge"]]
 
@@ -236,17 +211,9 @@ def test_promptfoo_of_2024_names_no_test_and_no_reason(tmp_path):
     rows = promptfoo(*rows, latencyMs=3)
     path = tmp_path / "out.json"
     for results in ({"version": 2, "results": rows}, rows):
-        matrix = read(put(path, json.dumps({"results": results})))
+        matrix = read(put(path, {"results": results}))
         np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN, 0]])
         assert kinds(matrix) == [["answer", "answer", "harness", "answer"]]
-
-
-def test_tests_of_two_suites_that_have_one_number_are_refused(tmp_path):
-    for name, words, session in (("a", "x", 1), ("b", "x", 2), ("c", "y", 3)):
-        row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": [row]}}))
-    assert read([tmp_path / "a.json", tmp_path / "b.json"]).responses.tolist() == [[1], [1]]
-    refuses("must ask the same in all rows, got another content for 1 item: '0'", read, tmp_path)
 
 
 def test_a_test_of_promptfoo_that_is_repeated_is_one_item(tmp_path):
@@ -258,49 +225,45 @@ def test_a_test_of_promptfoo_that_is_repeated_is_one_item(tmp_path):
             for index, test in enumerate(every)
         ]
         rows = promptfoo(*rows, provider={"id": str(repeat)})
-        (tmp_path / f"{repeat}.json").write_text(json.dumps({"evalId": "e", "results": {"results": rows}}))
+        put(tmp_path / f"{repeat}.json", {"evalId": "e", "results": {"results": rows}})
     refuses(r"repeated attempts .* never averaged unasked", read, tmp_path)
     matrix = read(tmp_path, repeats="count")
     assert (matrix.item_ids, matrix.responses.tolist()) == (["5", "6", "7"], [[1, 0, 1], [0.5, 0.5, 0.5]])
     assert matrix.n_trials.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
-def test_two_prompts_of_one_provider_are_two_models(tmp_path):
+def test_prompts_and_suites_of_promptfoo_are_told_apart(tmp_path):
     rows = promptfoo(*PROMPTFOO, prompt={"label": "short"})
     rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    put(tmp_path / "out.json", {"results": {"results": rows}})
     assert read(tmp_path / "out.json").model_ids == ["p:a + short", "p:a + long"]
     rows = [{**one, "prompt": {"label": "short"}} for one in rows]  # two settings of a provider without labels
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    put(tmp_path / "out.json", {"results": {"results": rows}})
     assert read(tmp_path / "out.json").model_ids == ["p:a + #0", "p:a + #1"]
+    for name, words, session in (("a", "x", 1), ("b", "x", 2), ("c", "y", 3)):
+        row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
+        put(tmp_path / "b" / f"{name}.json", {"results": {"results": [row]}})
+    assert read([tmp_path / "b" / "a.json", tmp_path / "b" / "b.json"]).responses.tolist() == [[1], [1]]
+    refuses("must ask the same in all rows, got another content for 1 item: '0'", read, tmp_path / "b")
 
 
 def rollouts(path, rewards, **metadata):
-    path.mkdir(parents=True)
+    about = {"answer": "x", "completion": []}
     records = [
-        {
-            "example_id": k // 2,
-            "prompt": f"q{k // 2}",
-            "answer": "x",
-            "completion": [],
-            "reward": reward,
-            "error": error,
-        }
+        {**about, "example_id": k // 2, "prompt": f"q{k // 2}", "reward": reward, "error": error}
         for k, (reward, error) in enumerate(rewards)
     ]
-    (path / "results.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    put_lines(path / "results.jsonl", records)
     if metadata:
-        (path / "metadata.json").write_text(json.dumps(metadata))
+        put(path / "metadata.json", metadata)
 
 
 def test_rollouts_of_verifiers_tell_a_run_from_a_copy_and_an_example_from_another(tmp_path):
     same = {"example_id": 0, "reward": 1.0, "prompt": "q"}
     for run, completion in (("1", "x"), ("2", "x"), ("3", "y")):
-        path = tmp_path / "env--m" / run / "results.jsonl"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({**same, "completion": completion}) + "\n")
+        path = put_lines(tmp_path / "env--m" / run / "results.jsonl", [{**same, "completion": completion}])
     assert warns("1 row repeats an earlier row", read, tmp_path, repeats="count").n_trials.tolist() == [[2]]
-    path.write_text("".join(json.dumps({**same, "completion": "", "prompt": q}) + "\n" for q in "qr"))
+    put_lines(path, [{**same, "completion": "", "prompt": q} for q in "qr"])
     refuses(r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'", read, path)
 
 

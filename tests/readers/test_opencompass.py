@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, ModelWarning
-from tests.readers.reading import put, read, refuses
+from tests.readers.reading import put, read, refuses, warns
 
 
 def write(folder, kind, model, dataset, content):
@@ -42,8 +42,7 @@ def test_attempts_at_an_item_are_counted_when_asked_for(key, tmp_path):
     entries = [{"pred": [0, 1], "answer": ["0", "0"], key: [True, one], "G-Pass@2_0.5": 1.0} for one in (True, None)]
     write(tmp_path, "results", "m", "aime", {"details": entries})
     refuses("never averaged unasked", read, tmp_path)
-    with pytest.warns(ModelWarning, match="lost answers"):
-        matrix = read(tmp_path, repeats="count")
+    matrix = warns("lost answers", read, tmp_path, repeats="count", category=ModelWarning)
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[1, 1]], [[2, 1]])
     assert matrix.lost.n.tolist() == [[0, 1]]
 
@@ -70,4 +69,4 @@ def test_predictions_averages_and_numbers_that_are_no_scores_are_refused(tmp_pat
     [{"details": [{"prompt": "x", "correct": True}]}] * 2,
 ])  # fmt: skip
 def test_details_of_others_are_not_read(tmp_path, told):
-    refuses(r"--jq|jq=|must be one object, got a list of several", read, put(tmp_path / "r.json", json.dumps(told)))
+    refuses(r"--jq|jq=|must be one object, got a list of several", read, put(tmp_path / "r.json", told))

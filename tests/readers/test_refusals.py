@@ -215,17 +215,15 @@ def test_tasks_are_left_out_on_request(tmp_path):
 def test_what_holds_no_responses_is_refused_without_advice(tmp_path):
     write_run(tmp_path, "org/a", {"words": [sample(0, text="yes")]})
     for skip in (False, True):
-        with pytest.raises(DataError, match="no metric that can be a response") as error:
-            read(tmp_path, skip_unusable=skip)
-        assert "add:" not in str(error.value)
+        error = refuses("no metric that can be a response", read, tmp_path, skip_unusable=skip)
+        assert "add:" not in error
     folder = write_run(tmp_path / "b", "org/a", {"arc": answers(1)})
     next(folder.glob("samples_*")).unlink()
     refuses(r"holds results of lm_eval without samples: 'results_.*--log_samples", read, tmp_path / "b")
     refuses(r"is a results file of lm_eval, without samples", read, next(folder.iterdir()))
     write_run(tmp_path / "b", "org/b", {"arc": answers(1)})
-    assert warns(
-        "1 run has no samples and is left out", read, [tmp_path / "b" / "org__b", tmp_path / "b"]
-    ).model_ids == ["org/b"]
+    found = warns("1 run has no samples and is left out", read, [tmp_path / "b" / "org__b", tmp_path / "b"])
+    assert found.model_ids == ["org/b"]
 
 
 @pytest.mark.parametrize(
@@ -273,9 +271,8 @@ def break_file(folder, how):
 ])  # fmt: skip
 def test_broken_samples(tmp_path, how, message):
     break_file(write_run(tmp_path, "org/a", {"arc": answers(1, 0)}), how)
-    with pytest.raises(DataError, match=message) as caught:
-        read(tmp_path)
-    assert "samples_arc_" in str(caught.value)
+    caught = refuses(message, read, tmp_path)
+    assert "samples_arc_" in caught
 
 
 def test_broken_results_every_problem_and_files_of_other_names(tmp_path):

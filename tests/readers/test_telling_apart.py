@@ -164,7 +164,7 @@ def test_judges_are_read_kept_and_may_differ_by_item(tmp_path):
     one = pl.read_csv(judged(tmp_path / "r.csv", ["a", "b"], "one", items=["x"]))
     two = pl.read_csv(judged(tmp_path / "r.csv", ["a", "b"], "two", items=["y"]))
     assert judges(read_responses(write_frame(pl.concat([one, two]), tmp_path / "r.csv"))) == ["one", "two"]
-    (tmp_path / "r.json").write_text(json.dumps([{"q": "x", "by": {"name": "gpt-4o"}, "r": 1}]))
+    put(tmp_path / "r.json", [{"q": "x", "by": {"name": "gpt-4o"}, "r": 1}])
     pytest.importorskip("jq", reason="needs the extra jq")
     spec = ReadingSpec(jq=".[] | {item_id: .q, judge: .by.name, response: .r}", model_id="a")
     assert judges(read_responses(tmp_path / "r.json", spec=spec)) == ["gpt-4o"]

@@ -24,11 +24,6 @@ def trial(task, verdict, *, failure="unset", run="r1", number=1, **more):
     }  # fmt: skip
 
 
-def write(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return put(path, content if isinstance(content, str) else json.dumps(content))
-
-
 def results(trials, accuracy=None):
     own = sum(one["is_resolved"] is True for one in trials) / max(len(trials), 1)
     return {"id": "x", "pass_at_k": {}, "results": trials, "accuracy": own if accuracy is None else accuracy}
@@ -37,11 +32,11 @@ def results(trials, accuracy=None):
 def write_run(folder, trials, *, agent="terminus", model="openai/m", kwargs=None, limit=1.0, **more):
     """A run with a folder a trial, which says who ran it."""
     about = {"agent_name": agent, "model_name": model, "dataset_name": "core", "dataset_version": "0.1.1"}
-    write(folder / "run_metadata.json", {**about, "agent_kwargs": kwargs})
-    write(folder / "tb.lock", {"run_config": {"global_timeout_multiplier": limit}, "agent": {}})
+    put(folder / "run_metadata.json", {**about, "agent_kwargs": kwargs})
+    put(folder / "tb.lock", {"run_config": {"global_timeout_multiplier": limit}, "agent": {}})
     for one in trials:
-        write(folder / one["task_id"] / one["trial_name"] / "results.json", one)
-    write(folder / "results.json", results(trials, **more))
+        put(folder / one["task_id"] / one["trial_name"] / "results.json", one)
+    put(folder / "results.json", results(trials, **more))
     return folder
 
 
@@ -82,14 +77,13 @@ def test_runs_are_trials_copies_count_once_and_what_is_stated_otherwise_is_said(
     np.testing.assert_array_equal(found.n_trials, [[3, 2], [1, 0]])
     folder = write_run(tmp_path / "b" / "r1", [trial("a", True), trial("b", False)], accuracy=0.9)
     warns("accuracies must be those .*: 90.0, its trials 50.0. Are all trials there", read, tmp_path / "b")
-    write(folder / "results.json", results([trial("a", True), trial("b", False)]))
-    write(folder / "a" / "a.1-of-2.r1" / "results.json", trial("a", False))
+    put(folder / "results.json", results([trial("a", True), trial("b", False)]))
+    put(folder / "a" / "a.1-of-2.r1" / "results.json", trial("a", False))
     found = warns("trials count as the file of their run has them", read, tmp_path / "b")
     assert found.responses.tolist() == [[1.0, 0.0]]
     write_run(tmp_path / "c" / "r1", [trial("a", True)])
     other = write_run(tmp_path / "c" / "r2", [trial("a", False, run="r2")])
-    about = json.loads((other / "run_metadata.json").read_text())
-    write(other / "run_metadata.json", {**about, "dataset_name": "extra"})
+    put(other / "run_metadata.json", {**json.loads((other / "run_metadata.json").read_text()), "dataset_name": "extra"})
     refuses("prefix_scenario=True", read, tmp_path / "c")
     found = read(tmp_path / "c", prefix_scenario=True)
     assert dict(zip(found.item_ids, found.responses[0].tolist(), strict=True)) == {"core/a": 1.0, "extra/a": 0.0}
@@ -99,24 +93,24 @@ def test_runs_are_trials_copies_count_once_and_what_is_stated_otherwise_is_said(
 def test_a_run_that_broke_off_has_the_trials_that_it_wrote(tmp_path, content):
     folder = write_run(tmp_path / "r1", [trial("a", True), trial("b", False), trial("c", True)])
     (folder / "results.json").unlink()
-    write(folder / "b" / "b.1-of-2.r1" / "results.json", content)
+    put(folder / "b" / "b.1-of-2.r1" / "results.json", content)
     found = read(tmp_path)
     assert found.item_ids == ["a", "b", "c"]
     np.testing.assert_array_equal(found.responses, [[1.0, np.nan, 1.0]])
     np.testing.assert_array_equal(found.lost.n, [[0, 1, 0]])
-    write(folder / "results.json", '{"results": [')
+    put(folder / "results.json", '{"results": [')
     np.testing.assert_array_equal(read(tmp_path).responses, found.responses)
 
 
 def test_a_submission_without_metadata_is_named_by_its_folder(tmp_path):
-    path = write(tmp_path / "core@0.1.1" / "20250829_goose_claude-4" / "r1_results.json", results([trial("a", True)]))
+    path = put(tmp_path / "core@0.1.1" / "20250829_goose_claude-4" / "r1_results.json", results([trial("a", True)]))
     found = read(tmp_path)
     assert (found.model_ids, found.items["scenario"].to_list()) == (["goose+claude-4"], ["core"])
     for llm, verdict in (("m-1", True), ("m-2", False)):
         run = tmp_path / "lead" / f"20250902_lead_{llm}"
         write_run(run, [trial("a", verdict, run=llm)], agent="Lead", model=None)
     assert sorted(read(tmp_path / "lead").model_ids) == ["Lead+m-1", "Lead+m-2"]
-    nameless = write(tmp_path / "x" / "results.json", path.read_text())
+    nameless = put(tmp_path / "x" / "results.json", path.read_text())
     refuses("agent and model are unknown", read, nameless)
     assert read(nameless, model_id="m").model_ids == ["m"]
 

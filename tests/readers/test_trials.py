@@ -15,8 +15,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import PROMPT_SETTINGS
 from tests.readers import test_harbor
-from tests.readers.public.stores import write as write_json
-from tests.readers.reading import put, read, refuses, warns
+from tests.readers.reading import put, put_lines, read, refuses, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(lost answers count as|trials have no verdict)")
 
@@ -46,49 +45,40 @@ RUNS = [
 ]
 
 
-def test_simulations_are_counted_and_errors_of_the_infrastructure_are_lost(tmp_path):
-    found = read(write_json(tmp_path / "m.json", results(RUNS)))
+def test_simulations_are_counted_also_by_an_index_and_named_by_their_agents(tmp_path):
+    found = read(put(tmp_path / "m.json", results(RUNS)))
     assert (found.model_ids, found.item_ids) == (["openai/m"], ["airline/0", "airline/1", "airline/2"])
     np.testing.assert_array_equal(found.responses, [[0.75, 0.0, np.nan]])
     np.testing.assert_array_equal(found.n_trials[:, :2], [[4, 1]])
     np.testing.assert_array_equal(found.lost.n, [[0, 1, 1]])
     np.testing.assert_allclose(found.costs["cost_usd"], [[0.1, 1.1, 2.1]])
-    assert json.loads(found.items[PROMPT_SETTINGS][0]) == {
-        "task_args": "max_steps=200",
-        "user": "gpt-4.1",
-        "highest_reward": "1",
-    }
-
-
-def test_a_folder_with_an_index_says_the_same(tmp_path):
+    told = {"task_args": "max_steps=200", "user": "gpt-4.1", "highest_reward": "1"}
+    assert json.loads(found.items[PROMPT_SETTINGS][0]) == told
     whole = results(RUNS)
     index = [{**one, "reward": (one.pop("reward_info") or {}).get("reward")} for one in map(dict, RUNS)]
     indexed = {name: part for name, part in whole.items() if name != "simulations"}
-    write_json(tmp_path / "m" / "results.json", {**indexed, "simulation_index": index})
+    put(tmp_path / "b" / "m" / "results.json", {**indexed, "simulation_index": index})
     for number, one in enumerate(RUNS):
-        write_json(tmp_path / "m" / "simulations" / f"{number}.json", one)
-    by_index = read(tmp_path / "m")
-    by_file = read(write_json(tmp_path / "m.json", whole))
+        put(tmp_path / "b" / "m" / "simulations" / f"{number}.json", one)
+    by_index = read(tmp_path / "b" / "m")
+    by_file = read(put(tmp_path / "b" / "m.json", whole))
     np.testing.assert_array_equal(by_index.responses, by_file.responses)
     np.testing.assert_array_equal(by_index.lost.n, by_file.lost.n)
     assert by_index.items.equals(by_file.items)
+    put(tmp_path / "c" / "a.json", results(RUNS, agent="planner"))
+    put(tmp_path / "c" / "b.json", results(RUNS))
+    assert read(tmp_path / "c").model_ids == ["planner+openai/m", "openai/m"]
+    put(tmp_path / "c" / "c.json", results(RUNS, args={"temperature": 1.0}))
+    refuses(r"ran with none in .* and with temperature=1.0", read, tmp_path / "c")
 
 
 @pytest.mark.parametrize(
     ("other", "message"), [({"user": "gpt-5"}, "simulated user"), ({"purpose": "cancel"}, "content")]
 )
 def test_another_user_or_task_is_another_benchmark(tmp_path, other, message):
-    write_json(tmp_path / "a.json", results(RUNS))
-    write_json(tmp_path / "b.json", results(RUNS, llm="n", **other))
+    put(tmp_path / "a.json", results(RUNS))
+    put(tmp_path / "b.json", results(RUNS, llm="n", **other))
     refuses(message, read, tmp_path)
-
-
-def test_agents_of_their_own_keep_their_names_and_arguments(tmp_path):
-    write_json(tmp_path / "a.json", results(RUNS, agent="planner"))
-    write_json(tmp_path / "b.json", results(RUNS))
-    assert read(tmp_path).model_ids == ["planner+openai/m", "openai/m"]
-    write_json(tmp_path / "c.json", results(RUNS, args={"temperature": 1.0}))
-    refuses(r"ran with none in .* and with temperature=1.0", read, tmp_path)
 
 
 LOST = {
@@ -101,66 +91,44 @@ ONE = pytest.mark.parametrize("layout", LOST)
 def write(layout, folder, rewards, *, llm="m", heat=0.0, content="", domain="airline"):
     """Write the results of a model: of each task a list of rewards, None where an error ended the trial."""
     told = [(task, k, reward) for task, own in enumerate(rewards) for k, reward in enumerate(own)]
+    heats, place = {"heat": heat} if heat else {}, folder / f"{domain}--{llm}"
     if layout == "harbor":
-        config = {"agent": {"kwargs": {"heat": heat} if heat else {}}}
+        about = {"llm": llm, "source": domain, "config": {"agent": {"kwargs": heats}}}
+        silent = {"exception_info": {"exception_type": test_harbor.SILENT}}
         trials = [
-            test_harbor.trial(
-                *(f"t{task}", reward), number=k, llm=llm, source=domain, config=config, task_checksum=f"{task}{content}"
-            )
-            | ({"exception_info": {"exception_type": test_harbor.SILENT}} if reward is None else {})
+            test_harbor.trial(f"t{task}", reward, number=k, task_checksum=f"{task}{content}", **about)
+            | (silent if reward is None else {})
             for task, k, reward in told
         ]
         test_harbor.write_job(folder / f"{folder.name}-{llm}", trials)
-        return
-    if layout == "tau2":
-        runs = [
-            simulation(task, reward, k, "user_stop" if reward is not None else "infrastructure_error")
-            for task, k, reward in told
-        ]
-        file = results(runs, llm=llm, args={"heat": heat} if heat else {}, purpose=f"book{content}")
+    elif layout == "tau2":
+        ends = ("user_stop", "infrastructure_error")
+        runs = [simulation(task, reward, k, ends[reward is None]) for task, k, reward in told]
+        file = results(runs, llm=llm, args=heats, purpose=f"book{content}")
         file["info"]["environment_info"]["domain_name"] = domain
-        write_json(folder / f"{llm}.json", file)
+        put(folder / f"{llm}.json", file)
     elif layout == "tau-bench":
         policy = {"role": "system", "content": f"# {domain.title()} agent policy\n\nHelp."}
+        broken = {"traj": [], "info": {"error": "RateLimitError: 429"}}
         records = [
-            {
-                "task_id": task,
-                "reward": reward or 0.0,
-                "trial": k,
-                "traj": [] if reward is None else [policy],
-                "info": {"error": "RateLimitError: 429"}
-                if reward is None
-                else {"task": {"user_id": f"{task}{content}"}},
-            }
+            {"task_id": task, "reward": reward or 0.0, "trial": k}
+            | (broken if reward is None else {"traj": [policy], "info": {"task": {"user_id": f"{task}{content}"}}})
             for task, k, reward in told
         ]
-        name = f"tool-calling-{llm}-{heat}_range_0--1_user-gpt-4o-llm_0612101500.json"
-        write_json(folder / name, records)
+        put(folder / f"tool-calling-{llm}-{heat}_range_0--1_user-gpt-4o-llm_0612101500.json", records)
     elif layout == "verifiers":
         records = [
-            {
-                "example_id": task,
-                "prompt": f"q{task}{content}",
-                "answer": "x",
-                "completion": [],
-                "reward": reward or 0.0,
-                "error": {"error": "ReadTimeout"} if reward is None else None,
-            }
+            {"example_id": task, "prompt": f"q{task}{content}", "answer": "x", "completion": []}
+            | {"reward": reward or 0.0, "error": {"error": "ReadTimeout"} if reward is None else None}
             for task, _, reward in told
         ]
-        lines(folder / f"{domain}--{llm}" / "run" / "results.jsonl", records)
-        about = {"model": llm, "env_id": domain, "sampling_args": {"temperature": heat} if heat else {}}
-        write_json(folder / f"{domain}--{llm}" / "run" / "metadata.json", about)
+        put_lines(place / "run" / "results.jsonl", records)
+        sampling = {"temperature": heat} if heat else {}
+        put(place / "run" / "metadata.json", {"model": llm, "env_id": domain, "sampling_args": sampling})
     else:
-        records = [episode(task, reward, content, domain) for task, _, reward in told]
-        lines(folder / f"{domain}--{llm}" / "traces.jsonl", records)
+        put_lines(place / "traces.jsonl", [episode(task, reward, content, domain) for task, _, reward in told])
         config = {"model": llm, "sampling": {"temperature": heat or None}, "env": {"taskset": {"id": domain}}}
-        write_json(folder / f"{domain}--{llm}" / "configs" / "eval.json", config)
-
-
-def lines(path, records):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+        put(place / "configs" / "eval.json", config)
 
 
 def episode(task, reward, content="", domain="airline"):
@@ -261,51 +229,44 @@ def test_a_task_of_two_domains_is_two_items(layout, tmp_path):
 @ONE
 def test_half_a_file_is_named(layout, tmp_path):
     write(layout, tmp_path, [[1.0, 0.0]])
-    file = max(
-        (one for one in tmp_path.rglob("*.json*") if one.parent.name != "configs"), key=lambda one: one.stat().st_size
-    )
+    files = [one for one in tmp_path.rglob("*.json*") if one.parent.name != "configs"]
+    file = max(files, key=lambda one: one.stat().st_size)
     file.write_text(file.read_text()[: -len(file.read_text()) // 3])
     is_appended = file.suffix == ".jsonl"  # by a run that goes on, or broke
     with pytest.warns(DataWarning, match=file.name) if is_appended else pytest.raises(DataError, match=file.name):
         read(file, format=layout.removesuffix("-v1"))
 
 
-def test_episodes_of_verifiers_tell_model_costs_and_names(tmp_path):
-    lines(tmp_path / "run" / "traces.jsonl", [episode(0, 1.0), episode(0, None)])
+def test_episodes_and_runs_tell_their_names_and_costs_and_none_is_nothing(tmp_path):
+    put_lines(tmp_path / "run" / "traces.jsonl", [episode(0, 1.0), episode(0, None)])
     found = read(tmp_path)
     assert (found.model_ids, found.item_ids) == (["called"], ["airline/k0"])
     costs = {unit: cost.item() for unit, cost in found.costs.items()}
     assert costs == {"input_tokens": 20.0, "output_tokens": 4.0, "cost_usd": 1.0, "seconds": 2.5}
     mixed = [episode(0, 1.0), episode(1, 1.0, domain="retail")]
-    lines(tmp_path / "run" / "traces.jsonl", mixed)
+    put_lines(tmp_path / "run" / "traces.jsonl", mixed)
     refuses("of one environment, got 'airline', 'retail'", read, tmp_path)
-
-
-def test_trials_of_nothing_are_refused(tmp_path):
-    lines(tmp_path / "a--m" / "traces.jsonl", [])
-    write_json(tmp_path / "a--m" / "configs" / "eval.json", {"model": "m"})
-    refuses(r"holds no results of verifiers\. They are in results\.jsonl or traces\.jsonl", read, tmp_path)
+    put_lines(tmp_path / "b" / "a--m" / "traces.jsonl", [])
+    put(tmp_path / "b" / "a--m" / "configs" / "eval.json", {"model": "m"})
+    refuses(r"holds no results of verifiers\. They are in results\.jsonl or traces\.jsonl", read, tmp_path / "b")
     nameless = {"task_id": None, "reward": 1.0, "info": {}, "traj": [], "trial": 0}
     for name, content in (("gpt-4o-retail.json", [nameless]), ("t.json", results([nameless]))):
-        refuses(r"laid out as results of tau.* a trial must name its task", read, write_json(tmp_path / name, content))
+        refuses(r"laid out as results of tau.* a trial must name its task", read, put(tmp_path / "b" / name, content))
 
 
 def test_files_of_tau_bench_are_named_by_their_run(tmp_path):
     record = {"task_id": 0, "reward": 1.0, "info": {"task": {}}, "traj": [], "trial": 0}
-    write_json(tmp_path / "gpt-4o-retail.json", [record])
+    put(tmp_path / "gpt-4o-retail.json", [record])
     released = read(tmp_path)
     assert (released.model_ids, released.item_ids) == (["gpt-4o"], ["retail/0"])
-    file = write_json(tmp_path / "results.json", [record])
-    for spec, message in (
-        (ReadingSpec(), "model is unknown.*--model-id"),
-        (ReadingSpec(model_id="m"), 'scenario = "airline"'),
-    ):
-        with pytest.raises(DataError, match=message), command_line_words():
-            read_responses(file, spec=spec)
+    file = put(tmp_path / "results.json", [record])
+    with command_line_words():
+        refuses("model is unknown.*--model-id", read, file)
+        refuses('scenario = "airline"', read, file, model_id="m")
     assert read(file, model_id="m", scenario="airline").item_ids == ["airline/0"]
     for number, user in enumerate(("gpt-4o-llm", "gpt-4o-verify")):
         name = f"react-a/b-c-{number}-0.7_range_0-5_user-{user}_0612101500.json".replace("/", "-")
-        write_json(tmp_path / "users" / name, [record])
+        put(tmp_path / "users" / name, [record])
     with pytest.raises(DataError, match=r"had simulated user gpt-4o, these have simulated user gpt-4o \(verify\)"):
         read(tmp_path / "users", scenario="retail")
 
@@ -387,11 +348,7 @@ def test_a_bank_reads_new_results_by_its_own_score_and_refuses_another(tmp_path,
         lambda: read([tmp_path / "powers.parquet", past]),
     ):
         refuses(r"pass\^[23]", refused)
-    with (
-        pytest.raises(DataError, match=r"a session takes one answer .* pass\^3"),
-        ib.start_session(tmp_path / "s", bank),
-    ):
-        pass
+    refuses(r"a session takes one answer .* pass\^3", ib.start_session(tmp_path / "s", bank).__enter__)
     np.testing.assert_allclose(read(pl.DataFrame(table), metric=("al*=pass^4",)).responses, [[0.0] * 6 + [1.0] * 6])
 
 
@@ -423,7 +380,7 @@ def test_a_trial_that_was_cut_blocks_no_other(tmp_path):
         found = read(tmp_path / "jobs")
     assert found.n_trials.sum() == 2
     assert any(f"{cut.parent.name}/result.json" in str(one.message) for one in told)
-    lines(tmp_path / "run" / "traces.jsonl", [episode(0, 1.0), episode(0, 0.0), episode(1, 1.0)])
+    put_lines(tmp_path / "run" / "traces.jsonl", [episode(0, 1.0), episode(0, 0.0), episode(1, 1.0)])
     file = tmp_path / "run" / "traces.jsonl"
     file.write_text(file.read_text()[:-30])
     np.testing.assert_array_equal(warns("the last line was cut", read, tmp_path / "run").responses, [[0.5]])

@@ -17,7 +17,7 @@ from itembank.readers.sources import reader_function, sources
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
-from tests.readers.reading import refuses, warns
+from tests.readers.reading import put, refuses, warns
 
 
 def test_swe_bench_counts_errors_as_the_leaderboard_does(tmp_path):
@@ -67,7 +67,7 @@ def test_leaderboards_of_open_llm_are_compared_and_have_a_metric_of_each_task(tm
         results = next((tmp_path / model.replace("/", "__")).rglob("results_*.json"))
         content = json.loads(results.read_text())
         content |= {"model_name": model, "results": {"leaderboard_bbh_x": {"acc_norm,none": sum(right) / 2}}}
-        results.write_text(json.dumps(content))
+        put(results, content)
     found = read_public("open-llm-leaderboard-v2", tmp_path)
     assert sorted(found.responses.model_ids) == ["org/a", "org/b"]
     assert (found.check.n_compared, found.check.largest) == (2, 0.0)
