@@ -195,6 +195,7 @@ WRONG = [
         ("the file is cut: its last line, 3, has 2 of 3 fields",)),
     Wrong("a CSV row too long", {"r.csv": LONG + "a,x,1,7\n"}, (r"r\.csv: the CSV file cannot be read",)),
     Wrong("a CSV quote without end", {"r.csv": LONG + 'a,"x,1\nb,y,1\n'}, (r"r\.csv",)),
+    Wrong("a CSV cut in a quoted field", {"r.csv": LONG + 'a,x,1\nb,"y'}, (r"r\.csv",)),
     Wrong("a cut Parquet", {"r.parquet": GOOD_PARQUET[:-7]}, ("is cut: it must end in PAR1", "Copy it again")),
     Wrong("a stub of Parquet", {"r.parquet": b"PAR1"}, ("is cut",)),
     Wrong("cut JSON Lines", {"r.jsonl": lines(one(), one(item="y"))[:-20]}, ("line 2", "last line.*the file was cut")),
