@@ -17,32 +17,36 @@ from itembank.files.atomic import (
     sweep,
     write_text,
 )
+from tests.readers.reading import refuses
 
 
 class _StopError(Exception):
     pass
 
 
-def test_a_file_is_written_whole(tmp_path):
+def test_a_file_is_written_whole_for_others_to_read(tmp_path):
     write_text(tmp_path / "deep" / "file.txt", "content")
     assert (tmp_path / "deep" / "file.txt").read_text() == "content"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file.txt"]
+    write_text(tmp_path / "file.txt", "content")
+    (tmp_path / "plain.txt").write_text("content")
+    assert (tmp_path / "file.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
 
 
-def test_a_file_stays_as_it_was_when_writing_fails(tmp_path):
+def test_files_and_folders_stay_as_they_were_when_writing_fails(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("old")
     with pytest.raises(_StopError), replacing_file(path) as temporary:
         temporary.write_text("half")
         raise _StopError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_written_file_can_be_read_by_others(tmp_path):
-    write_text(tmp_path / "file.txt", "content")
-    (tmp_path / "plain.txt").write_text("content")
-    assert (tmp_path / "file.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
+    path = tmp_path / "b" / "folder"
+    path.mkdir(parents=True)
+    (path / "old.txt").write_text("old")
+    with pytest.raises(_StopError), replacing_folder(path) as folder:
+        (folder / "new.txt").write_text("new")
+        raise _StopError
+    assert ([file.name for file in path.iterdir()], list((tmp_path / "b").iterdir())) == (["old.txt"], [path])
 
 
 def test_a_folder_is_replaced_whole(tmp_path):
@@ -52,19 +56,7 @@ def test_a_folder_is_replaced_whole(tmp_path):
     with replacing_folder(path) as folder:
         (folder / "new.txt").write_text("new")
         assert (path / "old.txt").exists()
-    assert [file.name for file in path.iterdir()] == ["new.txt"]
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_folder_stays_as_it_was_when_filling_fails(tmp_path):
-    path = tmp_path / "folder"
-    path.mkdir()
-    (path / "old.txt").write_text("old")
-    with pytest.raises(_StopError), replacing_folder(path) as folder:
-        (folder / "new.txt").write_text("new")
-        raise _StopError
-    assert [file.name for file in path.iterdir()] == ["old.txt"]
-    assert list(tmp_path.iterdir()) == [path]
+    assert ([file.name for file in path.iterdir()], list(tmp_path.iterdir())) == (["new.txt"], [path])
 
 
 def test_a_new_folder_comes_whole(tmp_path):
@@ -72,8 +64,7 @@ def test_a_new_folder_comes_whole(tmp_path):
     with adding_to_folder(path) as folder:
         (folder / "new.txt").write_text("new")
         assert not path.exists()
-    assert [file.name for file in path.iterdir()] == ["new.txt"]
-    assert list(tmp_path.iterdir()) == [path]
+    assert ([file.name for file in path.iterdir()], list(tmp_path.iterdir())) == (["new.txt"], [path])
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
@@ -94,14 +85,10 @@ def test_what_is_added_to_a_folder_takes_the_place_of_the_same_names_alone(tmp_p
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.ENOSPC, "No space left on device"),
-        OSError(errno.EDQUOT, "Disk quota exceeded"),
-        ValueError("parquet: underlying IO error: No space left on device (os error 28)"),
-    ],
-)
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "Disk quota exceeded"),
+    ValueError("parquet: underlying IO error: No space left on device (os error 28)"),
+])  # fmt: skip
 @pytest.mark.parametrize("replacing", [replacing_file, replacing_folder, adding_to_folder])
 def test_a_full_disk_is_named_with_what_could_not_be_written(tmp_path, replacing, error):
     said = pytest.raises(OSError, match=r"result cannot be written: no space is left .* make room")
@@ -139,15 +126,12 @@ def test_the_next_write_removes_what_a_killed_one_left(tmp_path, replacing):
     assert sorted(tmp_path.iterdir()) == sorted([path, others])
 
 
-def test_a_repeat_at_once_removes_what_a_killed_command_left(tmp_path):
-    """Places younger than a minute stayed, and were still there after a repeat that ended well."""
+def test_a_repeat_at_once_removes_what_a_killed_command_left_and_not_what_is_being_written(tmp_path):
+    # Places younger than a minute stayed, and were still there after a repeat that ended well
     path = tmp_path / "result"
     young = leave_behind(path, age=0.0)
     sweep(path)
     assert not young.exists()
-
-
-def test_what_is_being_written_stays(tmp_path):
     path = tmp_path / "result"
     with replacing_file(path) as temporary:
         os.utime(temporary, (0.0, 0.0))  # slow work: old, but its writer lives and holds the lock
@@ -215,33 +199,26 @@ def test_there_is_a_folder_at_every_moment(tmp_path, monkeypatch):
     assert (path / "name").read_text() == "new"
 
 
-@pytest.mark.parametrize(
-    ("name", "is_folder", "message"),
-    [
-        ("folder", False, "is a folder; give the name of a file"),
-        ("file", True, "is a file; give the name of a folder"),
-        ("pipe", False, "is a device or a pipe"),
-        ("link", True, "is a link to a place that is not there"),
-        ("no\udcff", False, "must be a name in UTF-8"),
-        ("file/below", False, r"nothing can be made in .*file \(Not a directory\). Choose another place"),
-    ],
-)
+@pytest.mark.parametrize(("name", "is_folder", "message"), [
+    ("folder", False, "is a folder; give the name of a file"),
+    ("file", True, "is a file; give the name of a folder"),
+    ("pipe", False, "is a device or a pipe"),
+    ("link", True, "is a link to a place that is not there"),
+    ("no\udcff", False, "must be a name in UTF-8"),
+    ("file/below", False, r"nothing can be made in .*file \(Not a directory\). Choose another place"),
+])  # fmt: skip
 def test_where_nothing_can_be_written(tmp_path, name, is_folder, message):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(ParameterError, match=message):
-        check_destination(tmp_path / name, is_folder=is_folder)
+    refuses(message, check_destination, tmp_path / name, is_folder=is_folder, error=ParameterError)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-def test_a_place_that_takes_nothing_is_refused_without_naming_a_temporary_file():
+def test_places_that_can_or_cannot_be_written(tmp_path):
     with pytest.raises(ParameterError, match=r"^/proc/bank .*: nothing can be made in /proc \([^/]*\)\."):
         check_destination(Path("/proc/bank"), is_folder=True)
-
-
-def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path):
     check_destination(tmp_path / "deep" / "er" / "file")
     assert not list(tmp_path.iterdir())
 

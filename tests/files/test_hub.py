@@ -7,20 +7,17 @@ import pytest
 from itembank.bank.arguments import as_bank
 from itembank.errors import MissingDependencyError, ParameterError
 from itembank.files.hub import HubName, is_hub_name, parse_hub_name
+from tests.readers.reading import refuses
 
 
-@pytest.mark.parametrize(
-    ("text", "repository", "revision"),
-    [
-        ("hf:me/bank", "me/bank", None),
-        ("hf:my-org/Bank_2.0@v1.0", "my-org/Bank_2.0", "v1.0"),
-        ("hf:me/bank@refs/pr/3", "me/bank", "refs/pr/3"),
-        ("hf:me/bank@0f1df7e8c1ba", "me/bank", "0f1df7e8c1ba"),
-    ],
-)
+@pytest.mark.parametrize(("text", "repository", "revision"), [
+    ("hf:me/bank", "me/bank", None),
+    ("hf:my-org/Bank_2.0@v1.0", "my-org/Bank_2.0", "v1.0"),
+    ("hf:me/bank@refs/pr/3", "me/bank", "refs/pr/3"),
+    ("hf:me/bank@0f1df7e8c1ba", "me/bank", "0f1df7e8c1ba"),
+])  # fmt: skip
 def test_a_name_is_parted_and_put_together_again(text, repository, revision):
-    assert parse_hub_name(text) == HubName(repository, revision)
-    assert str(parse_hub_name(Path(text))) == text
+    assert (parse_hub_name(text), str(parse_hub_name(Path(text)))) == (HubName(repository, revision), text)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +29,7 @@ def test_a_name_is_parted_and_put_together_again(text, repository, revision):
     ],
 )  # fmt: skip
 def test_what_no_repository_can_be_called_is_refused(text):
-    with pytest.raises(ParameterError, match=r"must be named hf:owner/name"):
-        parse_hub_name(text)
+    refuses(r"must be named hf:owner/name", parse_hub_name, text, error=ParameterError)
 
 
 def test_folders_are_no_names_of_the_hub():
@@ -55,18 +51,11 @@ def without_client(monkeypatch):
     monkeypatch.delitem(sys.modules, "huggingface_hub", raising=False)
 
 
-def test_the_missing_package_is_named(without_client):
-    with pytest.raises(MissingDependencyError, match="pip install huggingface_hub"):
-        as_bank("hf:me/bank")
-
-
-def test_the_command_line_names_the_missing_package_too(without_client, run):
+def test_the_command_line_names_a_missing_package_and_a_wrong_name(without_client, run):
+    refuses("pip install huggingface_hub", as_bank, "hf:me/bank", error=MissingDependencyError)
     outcome = run("info", "hf:me/bank")
     assert outcome.code == 1
     assert "pip install huggingface_hub" in outcome.err
-
-
-def test_a_wrong_name_is_a_usage_error(run):
     outcome = run("info", "hf:bank")
     assert outcome.code == 2
     assert "hf:owner/name" in outcome.err

@@ -6,13 +6,9 @@ import zipfile
 
 def header(task="toy", model="lab/a", created="2026-01-02T03:04:05+00:00", *, task_id=None, n_items=3, **more):
     about = {
-        "task": task,
-        "task_id": task_id or f"{task}-{model}",
-        "created": created,
-        "model": model,
-        "dataset": {"samples": n_items},
-        "packages": {"inspect_ai": "0.3.285"},
-    }
+        "task": task, "task_id": task_id or f"{task}-{model}", "created": created, "model": model,
+        "dataset": {"samples": n_items}, "packages": {"inspect_ai": "0.3.285"},
+    }  # fmt: skip
     return {"version": 2, "status": "success", "eval": {**about, **more}, "results": {}}
 
 

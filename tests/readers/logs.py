@@ -17,12 +17,9 @@ def sample(doc_id, *, doc=None, filter_name="none", metrics=None, **values):
         "doc": {"question": doc or f"question {doc_id}", "deep": {"list": [1, {"x": None}]}},
         "target": "A",
         "arguments": {"gen_args_0": {"arg_0": "Question: ...", "arg_1": " A"}},
-        "resps": [[["-1.5", "False"]]],
-        "filtered_resps": [["-1.5", "False"]],
-        "doc_hash": f"hash of {doc or doc_id}",
-        "prompt_hash": "p",
-        "target_hash": "t",
-    }
+        "resps": [[["-1.5", "False"]]], "filtered_resps": [["-1.5", "False"]], "doc_hash": f"hash of {doc or doc_id}",
+        "prompt_hash": "p", "target_hash": "t",
+    }  # fmt: skip
     if metrics is not False:
         row |= {"filter": filter_name, "metrics": list(values)}
     return row | values
@@ -62,14 +59,11 @@ def write_run(
             "configs": {task: {"task": task, "filter_list": [{"name": n} for n in filters or ()]} for task in tasks},
             "versions": dict.fromkeys(tasks, 1.0),
             "higher_is_better": {task: dict.fromkeys(lower, False) for task in tasks},
-            "n-samples": {
-                task: {"original": size, "effective": _sizes(tasks).get(task, size)}
-                for task, size in (sizes or _sizes(tasks)).items()
-            },
+            "n-samples": {task: {"original": size, "effective": _sizes(tasks).get(task, size)} for task,
+                size in (sizes or _sizes(tasks)).items()},
             "config": {"model": "hf", "model_args": arguments or f"pretrained={model}", "limit": None},
-            "model_name": model,
-            **more,
-        }
+            "model_name": model, **more,
+        }  # fmt: skip
         (place / f"results_{date}.json").write_text(json.dumps(content), encoding="utf-8")
     return place
 

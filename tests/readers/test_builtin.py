@@ -1,4 +1,4 @@
-"""The built-in data: what the issue promises of it, and that files and script belong together."""
+"""The built-in data: what is promised of it, and that files and scripts belong together."""
 
 import importlib
 import sys
@@ -7,12 +7,23 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy.stats import spearmanr
 from sklearn import datasets
 
-from itembank.errors import DataError, ParameterError
-from itembank.readers.builtin import IN_CHECKOUT_ONLY, from_differences, load_builtin, read_builtin_numbers
+from itembank.errors import ParameterError
+from itembank.readers.builtin import (
+    IN_CHECKOUT_ONLY,
+    builtin_choices,
+    from_differences,
+    load_builtin,
+    read_builtin_numbers,
+)
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import training_compute
+from itembank_scaling.inputs import builtin_bits_per_byte, builtin_sample_probabilities
+from tests.readers.reading import refuses
 from tests.scripts.bytelms import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,21 +40,12 @@ def probability() -> ResponseMatrix:
     return load_builtin("classifiers", response="probability")
 
 
-def test_responses_are_complete_and_binary(correct):
+def test_responses_are_complete_binary_and_of_the_same_models_and_items(correct, probability):
     assert correct.is_complete
     assert correct.is_binary
-
-
-def test_no_two_models_answer_alike(correct):
     assert len(np.unique(correct.responses, axis=0)) == correct.n_models
-
-
-def test_both_responses_are_of_the_same_models_and_items(correct, probability):
     assert correct.models.equals(probability.models)
     assert correct.items.equals(probability.items)
-
-
-def test_probability_above_one_half_means_correct(correct, probability):
     # Nearest centroid predicts by distance and has its own kind of probability.
     rows = np.flatnonzero(correct.models["family"].to_numpy() != "centroid")
     right, share = correct.responses[rows], probability.responses[rows]
@@ -52,36 +54,27 @@ def test_probability_above_one_half_means_correct(correct, probability):
     assert not np.any((share < chance - 0.0005) & (right == 1.0))
 
 
-def test_dummy_that_names_the_commonest_class_is_right_on_that_class(correct):
+def test_a_dummy_is_right_on_its_class_and_every_prediction_has_a_cost(correct):
     row = correct.responses[correct.model_indices(["dummy/strategy=prior/share=1"])[0]]
     items = correct.items
     for scenario, commonest in (("breast_cancer", "benign"), ("wine", "class_1")):
         inside = (items["scenario"] == scenario).to_numpy()
-        expected = (items["true_class"] == commonest).to_numpy()
-        np.testing.assert_array_equal(row[inside], expected[inside])
+        np.testing.assert_array_equal(row[inside], (items["true_class"] == commonest).to_numpy()[inside])
+    assert np.all(correct.costs["seconds"] > 0.0)
+    inside = (correct.items["scenario"] == "wine").to_numpy()
+    expected = correct.models["wine_prediction_seconds"].to_numpy()
+    np.testing.assert_array_equal(correct.costs["seconds"][:, inside][:, 0], expected)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "load"),
-    [
-        ("digits", datasets.load_digits),
-        ("breast_cancer", datasets.load_breast_cancer),
-        ("wine", datasets.load_wine),
-        ("iris", datasets.load_iris),
-    ],
-)
+@pytest.mark.parametrize(("scenario", "load"), [
+    ("digits", datasets.load_digits), ("breast_cancer", datasets.load_breast_cancer), ("wine", datasets.load_wine),
+    ("iris", datasets.load_iris),
+])  # fmt: skip
 def test_true_classes_are_those_of_scikit_learn(correct, scenario, load):
     content = load()
     items = correct.items.filter(scenario=scenario)
     expected = content.target_names[content.target[items["example"].to_numpy()]]
     assert items["true_class"].to_list() == [str(name) for name in expected]
-
-
-def test_every_prediction_has_a_cost(correct):
-    assert np.all(correct.costs["seconds"] > 0.0)
-    inside = (correct.items["scenario"] == "wine").to_numpy()
-    expected = correct.models["wine_prediction_seconds"].to_numpy()
-    np.testing.assert_array_equal(correct.costs["seconds"][:, inside][:, 0], expected)
 
 
 def test_data_can_be_calibrated(correct):
@@ -102,8 +95,7 @@ def test_files_hold_what_the_script_makes(correct, probability, monkeypatch):
     script = importlib.import_module("make_classifiers")
     data = script.tabular("wine", datasets.load_wine)
     name = "knn/n_neighbors=5/share=0.3"
-    classifier = next(one for one in script.classifiers() if one.model_id == name)
-    answers = script.answer(classifier, data)
+    answers = script.answer(next(one for one in script.classifiers() if one.model_id == name), data)
     inside = (correct.items["scenario"] == "wine").to_numpy()
     row = correct.model_indices([name])[0]
     np.testing.assert_array_equal(correct.responses[row, inside], answers.correct)
@@ -114,29 +106,20 @@ def test_files_hold_what_the_script_makes(correct, probability, monkeypatch):
     ("name", "response"), [("classifier", "correct"), ("classifiers", "score"), ("bytelms-samples", "probability")]
 )
 def test_unknown_names_are_refused(name, response):
-    with pytest.raises(ParameterError, match="must be one of"):
-        load_builtin(name, response=response)
+    refuses("must be one of", load_builtin, name, response=response, error=ParameterError)
 
 
-def test_files_that_the_wheel_leaves_out_are_said_to_be(monkeypatch, tmp_path):
-    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
-    with pytest.raises(DataError, match=r"classifiers_models.parquet must be .* the wheel leaves it out"):
-        load_builtin("classifiers")
-    with pytest.raises(DataError, match=r"bytelms_samples_exact.xz must be"):
-        read_builtin_numbers("bytelms", "samples_exact", "<f4", 280)
-
-
-def test_a_python_without_lzma_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lzma", None)
-    with pytest.raises(DataError, match="built without it"):
-        load_builtin("bytelms")
-
-
-def test_the_wheel_leaves_out_what_the_package_says():
+def test_what_the_wheel_leaves_out_or_python_lacks_is_said(monkeypatch, tmp_path):
     wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     files = [file.name for file in FILES.iterdir()]
     left_out = {name for name in files if any(fnmatch(name, pattern) for pattern in wheel["exclude"])}
     assert left_out == {name for name in files if name.startswith(IN_CHECKOUT_ONLY)}
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
+    refuses(r"classifiers_models.parquet must be .* the wheel leaves it out", load_builtin, "classifiers")
+    refuses(r"bytelms_samples_exact.xz must be", read_builtin_numbers, "bytelms", "samples_exact", "<f4", 280)
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    refuses("built without it", load_builtin, "bytelms")
 
 
 def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
@@ -151,3 +134,108 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     read = read_builtin_numbers("toy", "choices", "<i2", 3)
     np.testing.assert_array_equal(from_differences(read, 3, choices), log_likelihoods)
     np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), exact.astype("<f4"))
+
+
+@pytest.fixture(scope="module")
+def language_models():
+    return load_builtin("bytelms")
+
+
+@pytest.fixture(scope="module")
+def choices():
+    return builtin_choices()
+
+
+def test_compute_parameters_and_checkpoints_are_those_of_the_runs(language_models):
+    models = language_models.models
+    expected = 6.0 * models["params"].to_numpy() * models["train_tokens"].to_numpy()
+    np.testing.assert_array_equal(models["flops"].to_numpy(), expected)
+    compute = training_compute(models, language_models.model_ids)
+    np.testing.assert_array_equal(compute.flops, expected)
+    np.testing.assert_array_equal(compute.is_final, models["share_of_run"].to_numpy() == 1.0)
+    assert set(compute.recipes) == set(models["mixture"])
+    models = language_models.models
+    width, layers = models["width"].to_numpy(), models["n_layers"].to_numpy()
+    np.testing.assert_array_equal(models["params_non_embedding"].to_numpy(), 12 * width**2 * layers)
+    np.testing.assert_array_equal((models["params"] - models["params_non_embedding"]).to_numpy(), 96 * width)
+    runs = language_models.models.group_by("mixture", "size").agg(n=pl.len(), ends=pl.col("is_final").sum())
+    assert (runs["n"].to_list(), runs["ends"].to_list()) == ([5] * runs.height, [1] * runs.height)
+
+
+def test_the_answer_is_the_choice_of_highest_likelihood_per_byte(language_models, choices):
+    texts = choices.items["choices"].to_list()
+    for row in range(0, language_models.n_models, 97):
+        for column in range(0, language_models.n_items, 41):
+            per_byte = [
+                total / len(text)
+                for total, text in zip(choices.log_likelihoods[row, column], texts[column], strict=False)
+            ]
+            assert language_models.responses[row, column] == float(int(np.argmax(per_byte)) == choices.correct[column])
+
+
+def test_likelihoods_are_those_of_texts_and_probabilities_their_shares(choices):
+    known = ~np.isnan(choices.log_likelihoods)
+    np.testing.assert_array_equal(known, np.broadcast_to(~np.isnan(choices.n_bytes), known.shape))
+    np.testing.assert_array_equal(known[0].sum(axis=1), choices.items["n_options"].to_numpy())
+    assert np.all(choices.log_likelihoods[known] <= 0.0)
+    lengths = [len(text) for texts in choices.items["choices"].to_list() for text in texts]
+    np.testing.assert_array_equal(choices.n_bytes[known[0]], lengths)
+    probability = load_builtin("bytelms", response="probability").responses
+    weights = np.exp(np.nan_to_num(choices.log_likelihoods, nan=-np.inf))
+    shares = weights / weights.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(shares.sum(axis=-1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(probability, shares[:, np.arange(len(choices.correct)), choices.correct], atol=1e-12)
+    per_byte = load_builtin("bytelms", response="probability_per_byte").responses
+    bits = builtin_bits_per_byte()
+    certain = bits <= 1e-3  # kept above zero for logarithms
+    np.testing.assert_allclose(per_byte[~certain], 2.0 ** -bits[~certain], rtol=1e-9)
+    assert np.all(per_byte[certain] > 0.99)
+
+
+def test_accuracy_rises_with_compute_loss_falls_and_mixtures_are_good_at_what_they_are_made_of(language_models):
+    final = np.flatnonzero(language_models.models["is_final"].to_numpy())
+    flops = language_models.models["flops"].to_numpy()[final]
+    scenarios = language_models.items["scenario"].to_numpy()
+    rises = []
+    for name in dict.fromkeys(scenarios):
+        scores = language_models.responses[np.ix_(final, np.flatnonzero(scenarios == name))].mean(axis=1)
+        rises.append(spearmanr(flops, scores).statistic)
+    assert np.sum(np.array(rises) > 0.4) >= 10
+    assert np.median(rises) > 0.5
+    final = language_models.models.filter("is_final").sort("flops")
+    for (mixture,), one in final.group_by("mixture"):
+        loss = one["validation_bits_per_byte"].to_numpy()
+        if mixture != "repeated":
+            assert np.all(np.diff(loss) < 0.0)
+    repeated = final.filter(pl.col("mixture") == "repeated")[-1]
+    gap = repeated["validation_bits_per_byte"] - repeated["train_bits_per_byte"]
+    assert gap[0] > 0.5  # learned by heart
+    final = language_models.models["is_final"].to_numpy()
+    scenarios = language_models.items["scenario"].to_numpy()
+    mixtures = language_models.models["mixture"].to_numpy()
+
+    def score(mixture, scenario):
+        rows = np.flatnonzero(final & (mixtures == mixture))
+        return language_models.responses[np.ix_(rows, np.flatnonzero(scenarios == scenario))].mean()
+
+    assert score("symbols", "sorting") > score("code", "sorting") + 0.1
+    assert score("code", "code") > score("symbols", "code") + 0.05
+    assert score("english", "prose") > score("arithmetic", "prose") + 0.05
+
+
+def test_samples_are_draws_with_the_probability_of_the_answer_from_hopeless_to_mastered():
+    responses, probability = load_builtin("bytelms-samples"), builtin_sample_probabilities()
+    trials = responses.n_trials
+    assert np.all(trials == 10_000)
+    spread = np.sqrt(trials * probability * (1.0 - probability))
+    wide = spread > 3.0  # where the count is close to normal
+    z = ((responses.responses - probability) * trials)[wide] / spread[wide]
+    assert wide.sum() > 1000
+    assert abs(z.mean()) < 4.0 / np.sqrt(z.size)
+    assert z.std() == pytest.approx(1.0, abs=4.0 / np.sqrt(2.0 * z.size))
+    assert np.abs(z).max() < 6.0
+    responses = load_builtin("bytelms-samples")
+    largest = responses.responses[np.argsort(responses.models["flops"].to_numpy())[-8:]]
+    assert np.mean(largest < 0.01) > 0.1
+    assert np.mean(largest > 0.5) > 0.02
+    assert responses.models["model_id"].to_list() == load_builtin("bytelms").model_ids

@@ -5,22 +5,20 @@ import json
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.reading import put, read, refuses, warns
 
 
 def review(index, score, *, group=None, status=None, question=None):
     more = {} if status is None else {"status": status}
     return {
-        "index": index,
-        "target": "4",
-        "messages": [
-            {"role": "user", "content": question or f"question {index}"},
-            {"role": "assistant", "content": "4"},
-        ],
+        "index": index, "target": "4",
+        "messages": [{"role": "user", "content": question or f"question {index}"},
+            {"role": "assistant", "content": "4"}],
         "sample_score": {"score": {"value": score, **more}, "sample_id": index, "group_id": group},
-    }
+    }  # fmt: skip
 
 
 def write(folder, kind, model, task, records):
@@ -29,9 +27,9 @@ def write(folder, kind, model, task, records):
     (place / f"{task}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
 
 
-def test_real_reviews_have_the_scores_that_their_reports_tell(shared_dir):
+def test_real_reviews_have_the_scores_of_their_reports_and_items_told_by_their_question(shared_dir, tmp_path):
     folder = shared_dir / "logs" / "evalscope"
-    matrix = read_responses(folder)
+    matrix = read(folder)
     assert set(matrix.items["scenario"]) == {"arc", "ceval", "gsm8k"}
     tasks, models = matrix.items["task"].to_list(), matrix.model_ids
     n_checked = 0
@@ -45,89 +43,59 @@ def test_real_reviews_have_the_scores_that_their_reports_tell(shared_dir):
                     n_checked += 1
     assert n_checked == 10
     assert (matrix.costs["output_tokens"] > 0).all()
-
-
-def test_items_of_real_reviews_are_told_by_their_question(shared_dir, tmp_path):
     (path,) = (shared_dir / "logs" / "evalscope").rglob("reviews/Qwen2.5-7B-Instruct/gsm8k_main.jsonl")
     lines = path.read_text().splitlines()
-    place = tmp_path / "reviews" / "again"
+    place = tmp_path / "b" / "reviews" / "again"
     place.mkdir(parents=True)
-    (place / path.name).write_text("\n".join(reversed(lines)))
-    matrix = read_responses([path.parent / path.name, place / path.name])
+    matrix = read([path.parent / path.name, put(place / path.name, "\n".join(reversed(lines)))])
     assert matrix.n_items == len(lines)
     np.testing.assert_array_equal(matrix.responses[0], matrix.responses[1])
 
 
-def test_lines_are_told_by_their_index_and_costs_come_from_the_predictions(tmp_path):
+def test_lines_are_told_by_their_index_costs_come_from_the_predictions_and_failed_ones_are_lost(tmp_path):
     write(tmp_path, "reviews", "m", "gsm8k_main", [review(1, {"acc": 0.0}), review(0, {"acc": 1.0})])
     output = {"usage": {"input_tokens": 7, "output_tokens": 9}, "time": 1.5, "error": None}
     write(tmp_path, "predictions", "m", "gsm8k_main", [{"index": 1, "model_output": output}])
-    matrix = read_responses(tmp_path)
-    assert matrix.item_ids == ["gsm8k_main/1", "gsm8k_main/0"]
-    np.testing.assert_array_equal(matrix.responses, [[0.0, 1.0]])
+    matrix = read(tmp_path)
+    assert (matrix.item_ids, matrix.responses.tolist()) == (["gsm8k_main/1", "gsm8k_main/0"], [[0.0, 1.0]])
     np.testing.assert_array_equal(matrix.costs["seconds"], [[1.5, np.nan]])
     np.testing.assert_array_equal(matrix.costs["input_tokens"], [[7, np.nan]])
-
-
-def test_answers_that_failed_are_missing_and_said(tmp_path):
     records = [review(0, {"acc": 1.0}), review(1, {}, status="parse_error"), review(2, {"acc": 0.0})]
-    write(tmp_path, "reviews", "m", "a", records)
-    write(tmp_path, "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
-    with pytest.warns(DataWarning, match="2 of 'm' .1 time-out, 1 judge error"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope"))
+    write(tmp_path / "b", "reviews", "m", "a", records)
+    write(tmp_path / "b", "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
+    matrix = warns("2 of 'm' .1 time-out, 1 judge error", read, tmp_path / "b", format="evalscope")
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
+    write(tmp_path / "b" / "b", "reviews", "m", "a", [review(0, {"acc": 1.0})])
+    write(tmp_path / "b" / "b", "predictions", "m", "a", [{"index": k, "model_output": {}} for k in (0, 1)])
+    write(tmp_path / "b" / "b", "reviews", "m", "old", [old_review(0, True), {**old_review(1, True), "choices": []}])
+    matrix = warns("2 of 'm' .1 without a response, 1 judge error", read, tmp_path / "b" / "b", format="evalscope")
+    assert dict(
+        zip(matrix.item_ids, matrix.lost.n[0].tolist(), strict=True)
+    )== {"a/0": 0, "a/1": 1, "old/0": 0, "old/1": 1}  # fmt: skip
 
 
-def test_answers_that_nobody_judged_are_lost(tmp_path):
-    write(tmp_path, "reviews", "m", "a", [review(0, {"acc": 1.0})])
-    write(tmp_path, "predictions", "m", "a", [{"index": k, "model_output": {}} for k in (0, 1)])
-    write(tmp_path, "reviews", "m", "old", [old_review(0, True), {**old_review(1, True), "choices": []}])
-    with pytest.warns(DataWarning, match="2 of 'm' .1 without a response, 1 judge error"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope"))
-    assert dict(zip(matrix.item_ids, matrix.lost.n[0].tolist(), strict=True)) == {
-        "a/0": 0,
-        "a/1": 1,
-        "old/0": 0,
-        "old/1": 1,
-    }
-
-
-def test_several_answers_to_one_item_are_counted_when_asked_for(tmp_path):
+def test_attempts_and_metrics_are_chosen_and_other_lines_refused(tmp_path):
     records = [
         review(10 * group + k, {"acc": float(k == 0)}, group=group, question="q") for group in (0, 1) for k in (0, 1)
     ]
     write(tmp_path, "reviews", "m", "a", records)
-    with pytest.raises(DataError, match="never averaged unasked"):
-        read_responses(tmp_path)
-    matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
-    np.testing.assert_array_equal(matrix.n_trials, [[2, 2]])
-    np.testing.assert_array_equal(matrix.responses, [[0.5, 0.5]])
-
-
-def test_several_metrics_are_chosen_among(tmp_path):
+    refuses("never averaged unasked", read, tmp_path)
+    matrix = read(tmp_path, repeats="count")
+    assert (matrix.n_trials.tolist(), matrix.responses.tolist()) == ([[2, 2]], [[0.5, 0.5]])
     scores = {"prompt_level_strict": 1.0, "inst_level_strict": 0.5}
-    write(tmp_path, "reviews", "m", "ifeval_default", [review(0, scores)])
-    with pytest.raises(DataError, match=r"has several metrics: 'prompt_level_strict', 'inst_level_strict'"):
-        read_responses(tmp_path)
-    assert read_responses(tmp_path, metric="inst_level_strict").responses.tolist() == [[0.5]]
-
-
-def test_other_lines_are_refused(tmp_path):
-    write(tmp_path, "reviews", "m", "a", [{"index": 1}])
-    with pytest.raises(DataError, match="every line must be a review with a score"):
-        read_responses(tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no reviews of EvalScope"):
-        read_responses(tmp_path / "empty", spec=ReadingSpec(format="evalscope"))
+    write(tmp_path / "b", "reviews", "m", "ifeval_default", [review(0, scores)])
+    refuses(r"has several metrics: 'prompt_level_strict', 'inst_level_strict'", read, tmp_path / "b")
+    assert read_responses(tmp_path / "b", metric="inst_level_strict").responses.tolist() == [[0.5]]
+    write(tmp_path / "c", "reviews", "m", "a", [{"index": 1}])
+    refuses("every line must be a review with a score", read, tmp_path / "c")
+    (tmp_path / "c" / "empty").mkdir()
+    refuses("holds no reviews of EvalScope", read, tmp_path / "c" / "empty", format="evalscope")
 
 
 def old_review(index, right):
     return {
-        "review_id": "r",
-        "index": index,
-        "raw_input": f"question {index}",
-        "choices": [{"review": {"result": right}}],
-    }
+        "review_id": "r", "index": index, "raw_input": f"question {index}", "choices": [{"review": {"result": right}}],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", [None, "acc", "result", "gsm8k_main=result", ["result", "acc"]])
@@ -156,4 +124,4 @@ def test_the_scenario_is_the_data_set_with_and_without_reports(tmp_path, task, d
             f"dataset_args:\n  {dataset}:\n    name: x\nlimit: 3\n"
         )
     expected = "made" if (dataset, beside) == ("made_up", None) else dataset
-    assert read_responses(tmp_path).items["scenario"].to_list() == [expected]
+    assert read(tmp_path).items["scenario"].to_list() == [expected]

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.reading import put, read, refuses, warns
 
 HELM = ReadingSpec(format="helm")
 
@@ -21,13 +21,14 @@ def entry(instance, *, trial=0, perturbation=None, split="test", **values):
 def write_run(folder, name, entries, *, model="org/a", questions=None, spec=True):
     place = folder / "runs" / "v1" / name.replace("/", "_")
     place.mkdir(parents=True)
-    (place / "per_instance_stats.json").write_text(json.dumps(entries))
+    put(place / "per_instance_stats.json", entries)
     if spec:
-        (place / "run_spec.json").write_text(json.dumps({"name": name, "adapter_spec": {"model": model}}))
+        put(place / "run_spec.json", {"name": name, "adapter_spec": {"model": model}})
     if questions:
         instances = [{"id": key, "input": {"text": text}, "references": []} for key, text in questions.items()]
-        (place / "scenario_state.json").write_text(
-            json.dumps({"request_states": [{"instance": one, "train_trial_index": 0} for one in instances]})
+        put(
+            place / "scenario_state.json",
+            {"request_states": [{"instance": one, "train_trial_index": 0} for one in instances]},
         )
     return place
 
@@ -47,18 +48,23 @@ def test_means_of_a_real_run_are_those_that_helm_reports(shared_dir, metric):
     assert matrix.items["content_hash"].n_unique() == matrix.n_items == 50
 
 
-def test_runs_of_several_models_meet_on_the_same_items(tmp_path):
+def test_runs_of_models_meet_on_items_and_damaged_ones_may_be_left_out(tmp_path):
     for model in ("org/a", "org/b"):
         name = f"mmlu:subject=law,method=joint,model={model.replace('/', '_')}"
         right = float(model == "org/a")
         write_run(tmp_path, name, [entry("id1", exact_match=right), entry("id2", exact_match=1.0)], model=model)
-    matrix = read_responses(tmp_path)
+    matrix = read(tmp_path)
     assert matrix.item_ids == ["mmlu:subject=law,method=joint/id1", "mmlu:subject=law,method=joint/id2"]
     assert dict(zip(matrix.model_ids, matrix.responses.tolist(), strict=True)) == {"org/a": [1, 1], "org/b": [0, 1]}
     assert matrix.items["subscenario"].to_list() == ["mmlu:subject=law,method=joint"] * 2
+    for model in ("a", "b"):
+        place = write_run(tmp_path / "b", f"x:model={model}", [entry("i", exact_match=1.0)], model=model)
+    (place / "run_spec.json").write_text('{"name": ')
+    refuses(r"run_spec.json: .* cannot be read(.|\n)*skip_unusable=True", read, tmp_path / "b")
+    assert warns(r"left out: .*run_spec\.json", read, tmp_path / "b", skip_unusable=True).model_ids == ["a"]
 
 
-def test_perturbed_instances_are_left_out_and_train_trials_are_attempts(tmp_path):
+def test_perturbed_instances_and_other_splits_are_left_out(tmp_path):
     entries = [
         entry("id1", exact_match=1.0),
         entry("id1", exact_match=0.0, perturbation="typos"),
@@ -66,60 +72,28 @@ def test_perturbed_instances_are_left_out_and_train_trials_are_attempts(tmp_path
         entry("id2", exact_match=1.0),
     ]
     write_run(tmp_path, "boolq:model=m", entries)
-    with (
-        pytest.warns(DataWarning, match="HELM, which counts them apart: 1 answers to perturbed instances"),
-        pytest.raises(DataError, match=r"repeated attempts .several seeds."),
-    ):
-        read_responses(tmp_path, spec=HELM)
-    with pytest.warns(DataWarning, match="perturbed"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(format="helm", repeats="count"))
-    np.testing.assert_array_equal(matrix.responses, [[0.5, 1.0]])
-    np.testing.assert_array_equal(matrix.n_trials, [[2, 1]])
+    warns("1 answers to perturbed", refuses, "repeated attempts .several seeds.", read_responses, tmp_path, spec=HELM)
+    matrix = warns("perturbed", read, tmp_path, format="helm", repeats="count")
+    assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 1]])
+    write_run(tmp_path / "b", "x:model=m", [entry("i1", exact_match=1.0), entry("i2", exact_match=0.0, split="valid")])
+    assert warns("1 answers of the split 'valid'", read, tmp_path / "b").item_ids == ["x/i1"]
+    write_run(tmp_path / "c", "y:model=m", [entry("i2", exact_match=0.0, split="valid")])
+    assert read(tmp_path / "c").item_ids == ["y/i2"]
 
 
-def test_instances_of_other_splits_count_only_where_none_are_for_testing(tmp_path):
-    write_run(tmp_path, "x:model=m", [entry("i1", exact_match=1.0), entry("i2", exact_match=0.0, split="valid")])
-    with pytest.warns(DataWarning, match="1 answers of the split 'valid'"):
-        assert read_responses(tmp_path).item_ids == ["x/i1"]
-    write_run(tmp_path / "b", "y:model=m", [entry("i2", exact_match=0.0, split="valid")])
-    assert read_responses(tmp_path / "b").item_ids == ["y/i2"]
-
-
-def test_a_statistic_without_a_mean_is_missing(tmp_path):
+def test_what_a_run_does_not_tell_or_tells_otherwise(tmp_path):
     write_run(tmp_path, "boolq:model=m", [entry("id1", exact_match=None), entry("id2", exact_match=1.0)])
-    with pytest.warns(DataWarning, match="lost answers count as missing"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(format="helm"))
+    matrix = warns("lost answers count as missing", read, tmp_path, format="helm")
     np.testing.assert_array_equal(matrix.responses, [[np.nan, 1.0]])
-
-
-def test_questions_that_changed_are_refused(tmp_path):
     for model, text in (("a", "old"), ("b", "new")):
-        write_run(tmp_path, f"x:model={model}", [entry("id1", exact_match=1.0)], model=model, questions={"id1": text})
-    with pytest.raises(DataError, match=r"same content \(question and reference\).*'x/id1' for 'a' and 'b'"):
-        read_responses(tmp_path)
-
-
-def test_the_name_of_the_folder_serves_where_the_run_tells_nothing(tmp_path):
-    place = write_run(tmp_path, "boolq:model=org_m,k=1", [entry("id1", exact_match=1.0)], spec=False)
-    matrix = read_responses(place / "per_instance_stats.json")
+        write_run(
+            tmp_path / "b", f"x:model={model}", [entry("id1", exact_match=1.0)], model=model, questions={"id1": text}
+        )
+    refuses(r"same content \(question and reference\).*'x/id1' for 'a' and 'b'", read, tmp_path / "b")
+    write_run(tmp_path / "c", "boolq:model=m", [{"id": 1}])
+    refuses("every object must have an instance_id", read_responses, tmp_path / "c", spec=HELM)
+    place = write_run(tmp_path / "d", "boolq:model=org_m,k=1", [entry("id1", exact_match=1.0)], spec=False)
+    matrix = read(place / "per_instance_stats.json")
     assert (matrix.model_ids, matrix.item_ids) == (["org_m"], ["boolq:k=1/id1"])
-    nameless = write_run(tmp_path, "boolq", [entry("id1", exact_match=1.0)], spec=False)
-    with pytest.raises(DataError, match=r"the model is unknown: there is no run_spec.json"):
-        read_responses(nameless, spec=HELM)
-
-
-def test_a_damaged_run_is_named_and_may_be_left_out(tmp_path):
-    for model in ("a", "b"):
-        place = write_run(tmp_path, f"x:model={model}", [entry("i", exact_match=1.0)], model=model)
-    (place / "run_spec.json").write_text('{"name": ')
-    with pytest.raises(DataError, match=r"run_spec.json: .* cannot be read(.|\n)*skip_unusable=True"):
-        read_responses(tmp_path)
-    with pytest.warns(DataWarning, match=r"left out: .*run_spec\.json"):
-        matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
-    assert matrix.model_ids == ["a"]
-
-
-def test_another_list_of_objects_is_refused(tmp_path):
-    write_run(tmp_path, "boolq:model=m", [{"id": 1}])
-    with pytest.raises(DataError, match="every object must have an instance_id"):
-        read_responses(tmp_path, spec=HELM)
+    nameless = write_run(tmp_path / "d", "boolq", [entry("id1", exact_match=1.0)], spec=False)
+    refuses(r"the model is unknown: there is no run_spec.json", read_responses, nameless, spec=HELM)

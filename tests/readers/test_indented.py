@@ -36,12 +36,8 @@ def test_keys_lists_and_inner_keys(tmp_path):
     content = read_indented(write(tmp_path, TEXT))
     assert content.pop("text") == "|"
     assert content == {
-        "name": "a: b",
-        "flag": "true",
-        "list": ["x", "y"],
-        "deep": {"inner": ["1"], "more": "z"},
-        "last": "end",
-    }
+        "name": "a: b", "flag": "true", "list": ["x", "y"], "deep": {"inner": ["1"], "more": "z"}, "last": "end",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "- only\n- a list\n", "no colon\n", "\t\tx: y\n"])
@@ -50,8 +46,7 @@ def test_what_holds_no_keys_gives_none_or_little(text, tmp_path):
 
 
 def test_deep_nesting_ends(tmp_path):
-    text = "\n".join(" " * depth + f"k{depth}:" for depth in range(1000))
-    assert set(read_indented(write(tmp_path, text))) == {"k0"}
+    assert set(read_indented(write(tmp_path, "\n".join(" " * depth + f"k{depth}:" for depth in range(1000))))) == {"k0"}
 
 
 @settings(max_examples=50, deadline=None)

@@ -7,23 +7,18 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, DataWarning, ModelWarning
-from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import zstandard
 from itembank.responses.prompts import names_in_harness, settings_by_task, settings_in_words, short_digest
 from itembank_harnesses.readers.inspect_samples import MOST_TEXT, OWN_SCORER, content_hash, sample_costs, score_value
 from tests.readers.inspect_writing import header, sample, write_eval, write_json
 from tests.readers.logs import read_inspect
+from tests.readers.reading import read, refuses, warns
 
 THREE = [sample("a", "C"), sample("b", "I"), sample("c", 0.25)]
 
 
-def read(path, **choices):
-    """Read with warnings as errors, as every test does."""
-    return read_responses(path, spec=ReadingSpec(**choices)) if choices else read_responses(path)
-
-
-def test_archives_and_json_hold_the_same(tmp_path):
+def test_archives_of_every_kind_and_json_hold_the_same(tmp_path):
     folders = [tmp_path / name for name in ("stored", "deflated", "killed", "json")]
     write_eval(folders[0] / "a.eval", THREE, method=zipfile.ZIP_STORED)
     write_eval(folders[1] / "a.eval", THREE)
@@ -32,21 +27,17 @@ def test_archives_and_json_hold_the_same(tmp_path):
     write_json(folders[3] / "a.json", THREE)
     matrices = [read(folder) for folder in folders]
     for matrix in matrices:
-        assert matrix.responses.tolist() == [[1.0, 0.0, 0.25]]
-        assert matrix.item_ids == ["toy/a", "toy/b", "toy/c"]
+        assert (matrix.responses.tolist(), matrix.item_ids) == ([[1.0, 0.0, 0.25]], ["toy/a", "toy/b", "toy/c"])
         assert matrix.items.equals(matrices[0].items)
         assert matrix.models.equals(matrices[0].models)
     assert matrices[0].items["sample_id"].to_list() == ["a", "b", "c"]
     assert set(matrices[0].items["scenario"]) == set(matrices[0].items["task"]) == {"toy"}
     assert set(matrices[0].items["metric"]) == {"match"}
     assert matrices[0].items["content_hash"][0] == content_hash("Question a", "x")
-
-
-def test_zstandard_archives_are_read(tmp_path):
-    plain = write_eval(tmp_path / "plain.eval", THREE, method=zipfile.ZIP_STORED)
+    plain = write_eval(tmp_path / "b" / "plain.eval", THREE, method=zipfile.ZIP_STORED)
     with zipfile.ZipFile(plain) as archive:
         packed = {one.filename: (one, zstandard().compress(archive.read(one.filename))) for one in archive.infolist()}
-    path = tmp_path / "zstd" / "a.eval"
+    path = tmp_path / "b" / "zstd" / "a.eval"
     path.parent.mkdir()
     path.write_bytes(zip_of(packed))
     assert read(path).responses.tolist() == [[1.0, 0.0, 0.25]]
@@ -67,21 +58,10 @@ def zip_of(packed):
     return body + directory + b"PK\x05\x06" + end
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
-        ("C", 1),
-        ("I", 0),
-        ("P", 0.5),
-        ("N", 0),
-        ("yes", 1),
-        ("False", 0),
-        ("0.75", 0.75),
-        (True, 1),
-        (0.5, 0.5),
-        (10**400, float("inf")),
-    ],
-)
+@pytest.mark.parametrize(("value", "number"), [
+    ("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1), ("False", 0), ("0.75", 0.75), (True, 1), (0.5, 0.5),
+    (10**400, float("inf")),
+])  # fmt: skip
 def test_scores_are_numbers_as_inspect_has_them(value, number):
     assert score_value(value) == number
 
@@ -92,24 +72,17 @@ def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
         read(write_eval(tmp_path / "a.eval", [{**sample("a"), "scores": {"match": {"value": [value]}}}, *THREE[1:]]))
 
 
-def test_epochs_are_trials(tmp_path):
+def test_epochs_are_trials_unless_scores_are_between_right_and_wrong(tmp_path):
     samples = [sample("a", value, epoch=epoch) for epoch, value in enumerate("CIC", start=1)]
     samples += [sample("b", value, epoch=epoch) for epoch, value in enumerate(["I", "I", None], start=1)]
     path = write_eval(tmp_path / "a.eval", samples, header(n_items=2))
-    with pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 1 of"):
-        matrix = read(path)
-    assert matrix.responses[0].tolist() == [2 / 3, 0.0]
-    assert matrix.n_trials[0].tolist() == [3, 2]
-    assert matrix.lost.n[0].tolist() == [0, 1]
-    assert read(path, errors="wrong").n_trials[0].tolist() == [3, 3]
+    matrix = warns("lost answers count as missing, not wrong: 1 of", read, path)
+    assert (matrix.responses[0].tolist(), matrix.n_trials[0].tolist()) == ([2 / 3, 0.0], [3, 2])
+    assert (matrix.lost.n[0].tolist(), read(path, errors="wrong").n_trials[0].tolist()) == ([0, 1], [3, 3])
     assert read(path, repeats="last").responses[0].tolist() == [1.0, 0.0]
-
-
-def test_scores_between_right_and_wrong_are_no_trials(tmp_path):
     samples = [sample("a", value, epoch=epoch) for epoch, value in enumerate([0.2, 0.6], start=1)]
-    path = write_eval(tmp_path / "a.eval", samples, header(n_items=1))
-    with pytest.raises(DataError, match=r"epochs are counted as trials .*got 0\.2, 0\.6 for 'toy/a'.*repeats='mean'"):
-        read(path)
+    path = write_eval(tmp_path / "b" / "a.eval", samples, header(n_items=1))
+    refuses(r"epochs are counted as trials .*got 0\.2, 0\.6 for 'toy/a'.*repeats='mean'", read, path)
     assert read(path, repeats="mean").responses[0].tolist() == pytest.approx([0.4])
 
 
@@ -132,20 +105,16 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     assert "count as missing, not wrong: 4 of 'lab/a' (2 without a response, 1 error, 1 stopped by a limit)" in texts
 
 
-def test_of_a_run_and_its_retries_the_last_log_counts(tmp_path):
+def test_retries_replace_a_run_and_another_run_is_repeated_attempts(tmp_path):
     first = [sample("a", "C"), sample("b", None, error="down"), sample("c", "I")]
     last = [sample("b", "C"), sample("c", "C")]
     write_eval(tmp_path / "z.eval", first, header(created="2026-01-01T00:00:00Z", task_id="T"))
     write_eval(tmp_path / "a.eval", last, header(created="2026-01-02T00:00:00Z", task_id="T"), finished=False)
     assert read(tmp_path).responses[0].tolist() == [1.0, 1.0, 1.0]
-
-
-def test_two_runs_of_one_model_are_repeated_attempts(tmp_path):
     for number in (1, 2):
-        write_eval(tmp_path / f"{number}.eval", THREE[:2], header(task_id=str(number), n_items=2))
-    with pytest.raises(DataError, match="repeated attempts"):
-        read(tmp_path)
-    assert read(tmp_path, repeats="count").n_trials[0].tolist() == [2, 2]
+        write_eval(tmp_path / "b" / f"{number}.eval", THREE[:2], header(task_id=str(number), n_items=2))
+    refuses("repeated attempts", read, tmp_path / "b")
+    assert read(tmp_path / "b", repeats="count").n_trials[0].tolist() == [2, 2]
 
 
 def test_the_first_scorer_is_taken_unless_another_is_asked_for(tmp_path):
@@ -158,8 +127,7 @@ def test_the_first_scorer_is_taken_unless_another_is_asked_for(tmp_path):
         assert read(path).responses[0].tolist() == [0.5, 0.5, 0.5]
     assert read_inspect(path, metric="match").responses[0].tolist() == [1, 0, 1]
     assert read_inspect(path, metric=["none", "toy=graded/facts"]).responses[0].tolist() == [1, 1, 1]
-    with pytest.raises(DataError, match=r"unknown scorer 'mach' for task 'toy': it has .* Did you mean 'match'"):
-        read_inspect(path, metric="mach")
+    refuses(r"unknown scorer 'mach' for task 'toy': it has .* Did you mean 'match'", read_inspect, path, metric="mach")
 
 
 def test_the_first_scorer_is_one_that_scored_every_run(tmp_path):
@@ -177,8 +145,7 @@ def test_the_first_scorer_is_one_that_scored_every_run(tmp_path):
     with pytest.raises(DataError, match=r"'strict' of task 'toy' must have scored every run, got 1 .*'2\.json'"):
         read_inspect(tmp_path, metric="strict")
     write_json(tmp_path / "3.json", [sample("a", scorer="other")], header(model="lab/c", n_items=2))
-    with pytest.raises(DataError, match=r"must have scored every run, got 2 .*Score those logs again"):
-        read(tmp_path)
+    refuses(r"must have scored every run, got 2 .*Score those logs again", read, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
@@ -193,8 +160,7 @@ def test_samples_that_somebody_invalidated_are_lost(kind, tmp_path):
         with zipfile.ZipFile(path, "a") as archive:
             for one in samples:
                 archive.writestr(f"samples/{one['id']}_epoch_1.json", json.dumps(one))
-    with pytest.warns(ModelWarning, match="lost answers"):
-        matrix = read(path)
+    matrix = warns("lost answers", read, path, category=ModelWarning)
     assert (matrix.lost.n.tolist(), matrix.responses[0, 1]) == ([[1, 0]], 1)
 
 
@@ -202,27 +168,21 @@ def test_ids_may_be_whole_numbers_and_hold_slashes(tmp_path):
     write_eval(tmp_path / "1.eval", [sample(1), sample(2)], header(n_items=2))
     write_json(tmp_path / "2.json", [sample("1", "I"), sample("2", "I")], header(model="lab/b", n_items=2))
     matrix = read(tmp_path)
-    assert matrix.item_ids == ["toy/1", "toy/2"]
-    assert matrix.responses.tolist() == [[1, 1], [0, 0]]
+    assert (matrix.item_ids, matrix.responses.tolist()) == (["toy/1", "toy/2"], [[1, 1], [0, 0]])
     deep = write_eval(tmp_path / "deep.eval", [sample("x/y")], header("pack/toy", n_items=1))
     assert read(deep).items.select("item_id", "task", "sample_id").rows() == [("pack/toy/x/y", "pack/toy", "x/y")]
     with pytest.raises(DataError, match=r"must be once in each epoch, got 1 that have other scores .*: '1'"):
         read(write_eval(tmp_path / "twice.eval", [sample("1"), sample("1", "I")]))
-    with pytest.raises(DataError, match=r"ids of samples must differ as text, got 1 that are .*: '1'"):
-        read(write_eval(tmp_path / "both.eval", [sample(1), sample("1")]))
+    refuses(r"as text, got 1 that are .*: '1'", read, write_eval(tmp_path / "both.eval", [sample(1), sample("1")]))
 
 
-def test_items_that_changed_between_runs_are_refused(tmp_path):
+def test_contents_are_compared_and_the_hash_is_the_same_for_what_summaries_cut(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     other = [{**sample("a"), "input": "Another question"}, *THREE[1:]]
     write_eval(tmp_path / "2.eval", other, header(model="lab/b"))
-    with pytest.raises(DataError, match=r"same content \(input and target\) .*'toy/a' for 'lab/a' and 'lab/b'"):
-        read(tmp_path)
+    refuses(r"same content \(input and target\) .*'toy/a' for 'lab/a' and 'lab/b'", read, tmp_path)
     with pytest.warns(DataWarning, match="1 of 3 items have another content"):
         assert read(tmp_path, ignore_content=True).items["content_hash"].null_count() == 1
-
-
-def test_the_hash_is_the_same_for_what_summaries_cut(tmp_path):
     long = "word " * MOST_TEXT
     cut = long[:MOST_TEXT] + "...\n(content truncated)"
     image = {"type": "image", "image": "data:..."}
@@ -232,7 +192,7 @@ def test_the_hash_is_the_same_for_what_summaries_cut(tmp_path):
     assert content_hash(whole, "a") == content_hash(thin, "a") != content_hash(whole, "b")
 
 
-def test_costs_are_those_of_all_models(tmp_path):
+def test_costs_are_those_of_all_models_and_models_are_told_apart(tmp_path):
     usage = {
         "lab/a": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, "total_cost": 0.25},
         "lab/judge": {"input_tokens": 100, "output_tokens": 1, "input_tokens_cache_read": 20, "total_tokens": 321},
@@ -245,51 +205,50 @@ def test_costs_are_those_of_all_models(tmp_path):
     assert matrix.costs["cost_usd"][0].tolist() == pytest.approx([0.25, np.nan], nan_ok=True)
     assert matrix.costs["output_tokens"][0].tolist() == pytest.approx([5, np.nan], nan_ok=True)
     assert "seconds" not in matrix.costs
-
-
-def test_models_are_told_apart_and_partial_runs_said(tmp_path):
-    write_eval(tmp_path / "one" / "1.eval", THREE, header(model_args={"quant": 4}))
-    write_eval(tmp_path / "two" / "2.eval", THREE[:2], header(model_args={"quant": 8}, task_id="other"))
-    assert read(tmp_path / "one", model_id_from="args").model_ids == ["lab/a,quant=4"]
+    write_eval(tmp_path / "b" / "one" / "1.eval", THREE, header(model_args={"quant": 4}))
+    write_eval(tmp_path / "b" / "two" / "2.eval", THREE[:2], header(model_args={"quant": 8}, task_id="other"))
+    assert read(tmp_path / "b" / "one", model_id_from="args").model_ids == ["lab/a,quant=4"]
     about = {"quant": 4, "api_key": "Zx9SECRET", "extra": {"Authorization": "Zx9SECRET"}, "path": "/home/alice/m"}
-    write_eval(tmp_path.with_name("three") / "3.eval", THREE, header(model_args=about, task_id="third"))
-    secret = read(tmp_path.with_name("three"), model_id_from="args")
+    write_eval(tmp_path / "c" / "3.eval", THREE, header(model_args=about, task_id="third"))
+    secret = read(tmp_path / "c", model_id_from="args")
     hidden = "api_key=***,extra={'Authorization': '***'},path=~/m,quant=4"
     assert (secret.model_ids, secret.models["model_args"].to_list()) == ([f"lab/a,{hidden}"], [hidden])
-    with pytest.warns(DataWarning, match=r"'two' \(2 of 3 items\)"):
-        matrix = read(tmp_path, model_id_from="folder")
+    matrix = warns(r"'two' \(2 of 3 items\)", read, tmp_path / "b", model_id_from="folder")
     assert matrix.models.select("model_id", "is_partial").rows() == [("one", False), ("two", True)]
-    assert read(tmp_path / "one", model_id="mine").model_ids == ["mine"]
+    assert read(tmp_path / "b" / "one", model_id="mine").model_ids == ["mine"]
 
 
-def test_tasks_are_chosen_and_unscored_ones_refused(tmp_path):
+def test_tasks_are_chosen_renamed_and_known_by_the_one_that_ran(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     write_eval(tmp_path / "2.eval", [sample("q", None)], header("raw", n_items=1))
-    with pytest.raises(DataError, match="a task must have scored samples, got 1 task without: 'raw'"):
-        read(tmp_path)
+    refuses("a task must have scored samples, got 1 task without: 'raw'", read, tmp_path)
     assert set(read(tmp_path, exclude_tasks=("raw",)).items["task"]) == {"toy"}
-    with pytest.warns(DataWarning, match="left out: a task must have scored"):
-        read(tmp_path, skip_unusable=True)
-    with pytest.raises(DataError, match=r"no task matches 'toys'.*Did you mean 'toy'"):
-        read(tmp_path, tasks=("toys",))
-
-
-def test_a_task_of_ours_goes_by_the_name_of_the_one_it_ran(tmp_path):
+    warns("left out: a task must have scored", read, tmp_path, skip_unusable=True)
+    refuses(r"no task matches 'toys'.*Did you mean 'toy'", read, tmp_path, tasks=("toys",))
     about = header("itembank/adaptive", n_items=1, metadata={"itembank": {"task": "toy", "n_items_full": 40}})
     samples = [{**sample("a"), "scores": {"match": {"value": "C"}, "itembank": {"value": 0.3}}}]
-    with pytest.warns(DataWarning, match="1 of 40 items"):
-        matrix = read(write_eval(tmp_path / "a.eval", samples, about))
+    matrix = warns("1 of 40 items", read, write_eval(tmp_path / "b" / "a.eval", samples, about))
     assert (matrix.item_ids, matrix.responses.tolist()) == (["toy/a"], [[1.0]])
+    write_eval(tmp_path / "c" / "1.eval", THREE)
+    write_eval(tmp_path / "c" / "2.eval", THREE, header("other", "lab/b"))
+    matrix = read(tmp_path / "c", task_names={"other": "toy"}, metric=("toy=match",))
+    assert (matrix.n_models, matrix.n_items, names_in_harness(matrix.items)) == (2, 3, {"toy": "other"})
 
 
-def test_empty_logs_are_left_out_and_said(tmp_path):
+def test_empty_and_unreadable_logs_are_left_out_and_bombs_refused(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     write_json(tmp_path / "2.json", [], header(model="lab/b"))
     (tmp_path / "eval-set.json").write_text('{"eval_set_id": "x"}', encoding="utf-8")
-    with pytest.warns(DataWarning, match=r"1 log holds no samples and is left out: '2\.json'"):
-        assert read(tmp_path).n_models == 1
-    with pytest.raises(DataError, match="hold no samples"):
-        read(tmp_path / "2.json")
+    assert warns(r"1 log holds no samples and is left out: '2\.json'", read, tmp_path).n_models == 1
+    refuses("hold no samples", read, tmp_path / "2.json")
+    write_eval(tmp_path / "b" / "1.eval", THREE)
+    damaged(tmp_path / "b" / "2.eval", "cut")
+    assert warns(r"left out: .*2\.eval", read, tmp_path / "b", skip_unusable=True).n_models == 1
+    path = tmp_path / "c.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header()))
+        archive.writestr("summaries.json", b" " * 5_000_000)
+    refuses("a JSON document, must have at most", read, path, max_memory=16e6)
 
 
 def damaged(path, what):
@@ -309,25 +268,18 @@ def damaged(path, what):
             archive.writestr(*what)
 
 
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("cut", "cannot be read: .*Copy it again"),
-        ("empty", "cannot be read"),
-        ("flipped", "cannot be read|is damaged"),
-        (("other.json", "{}"), "there is no '_journal/start.json'"),
-        (("header.json", "{"), "header.json cannot be read as JSON"),
-        (("header.json", "[]"), "the header must be an object, got list"),
-        (("header.json", "{}"), "is no log of Inspect"),
-        (("header.json", '{"eval": {"task": "t"}}'), "must name its task and its model"),
-        (("../../header.json", "{}"), "there is no '_journal/start.json'"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("what", "message"), [
+    ("cut", "cannot be read: .*Copy it again"), ("empty", "cannot be read"), ("flipped", "cannot be read|is damaged"),
+    (("other.json", "{}"), "there is no '_journal/start.json'"),
+    (("header.json", "{"), "header.json cannot be read as JSON"),
+    (("header.json", "[]"), "the header must be an object, got list"),
+    (("header.json", "{}"), "is no log of Inspect"),
+    (("header.json", '{"eval": {"task": "t"}}'), "must name its task and its model"),
+    (("../../header.json", "{}"), "there is no '_journal/start.json'"),
+], ids=str)  # fmt: skip
 def test_damaged_and_hostile_archives_are_refused(tmp_path, what, message):
     damaged(tmp_path / "a.eval", what)
-    with pytest.raises(DataError, match=rf"a\.eval.*{message}"):
-        read(tmp_path / "a.eval")
+    refuses(rf"a\.eval.*{message}", read, tmp_path / "a.eval")
 
 
 @pytest.mark.parametrize(
@@ -338,29 +290,13 @@ def test_samples_that_are_none_are_refused(tmp_path, bad):
         read(write_eval(tmp_path / "a.eval", [{**sample("a"), **bad}]))
 
 
-def test_unreadable_logs_can_be_left_out(tmp_path):
-    write_eval(tmp_path / "1.eval", THREE)
-    damaged(tmp_path / "2.eval", "cut")
-    with pytest.warns(DataWarning, match=r"left out: .*2\.eval"):
-        assert read(tmp_path, skip_unusable=True).n_models == 1
-
-
-def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
-    path = tmp_path / "a.eval"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps(header()))
-        archive.writestr("summaries.json", b" " * 5_000_000)
-    with pytest.raises(DataError, match="a JSON document, must have at most"):
-        read(path, max_memory=16e6)
-
-
 def test_real_runs_have_the_accuracy_and_tokens_that_inspect_says(shared_dir):
     matrices = [read(path) for path in sorted((shared_dir / "logs" / "inspect_ai").rglob("2025-09-15*.eval"))]
     accuracy = {matrix.model_ids[0]: matrix.responses.mean() for matrix in matrices}
     assert sorted(accuracy.values()) == pytest.approx([0.52, 0.57, 0.66])
     gemini = next(matrix for matrix in matrices if matrix.model_ids == ["google/gemini-2.5-pro"])
-    assert gemini.costs["input_tokens"].sum() == 5249
-    assert gemini.costs["output_tokens"].sum() == 68456 - 5249  # answers, and 63,107 of reasoning
+    tokens = [int(gemini.costs[kind].sum()) for kind in ("input_tokens", "output_tokens")]
+    assert tokens == [5249, 68456 - 5249]  # answers, and 63,107 of reasoning
 
 
 @pytest.mark.parametrize("pair", [("log_formats.json", "log_formats.eval")])
@@ -376,12 +312,10 @@ def test_real_logs_of_both_formats_hold_the_same(shared_dir, pair):
     [("2025-05-12T20-28-13-04-00_popularity.json", 3, 100), ("mmlu-summary-choices.eval", 1, 14042)],
 )
 def test_a_real_run_of_a_part_is_read_as_far_as_it_came(shared_dir, name, n_items, n_full):
-    with pytest.warns(DataWarning, match=f"{n_items} of {n_full} items"):
-        matrix = read(shared_dir / "logs" / "inspect_ai" / name)
-    assert matrix.n_items == n_items
+    assert warns(f"{n_items} of {n_full} items", read, shared_dir / "logs" / "inspect_ai" / name).n_items == n_items
 
 
-def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_path):
+def test_the_journal_and_zstandard_members_of_real_runs(shared_dir, tmp_path):
     path = sorted((shared_dir / "logs" / "inspect_ai" / "history").glob("2025-09-15*.eval"))[0]
     with zipfile.ZipFile(path) as whole, zipfile.ZipFile(tmp_path / path.name, "w") as killed:
         for member in whole.namelist():
@@ -391,19 +325,8 @@ def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_p
     order = one.item_indices(two.item_ids)  # the journal is in order of completion
     assert np.array_equal(one.responses[:, order], two.responses)
     assert np.array_equal(one.costs["output_tokens"][:, order], two.costs["output_tokens"])
-
-
-def test_a_real_log_of_zstandard_members_is_read(shared_dir):
     with pytest.raises(DataError, match="must have scored samples"):
         read(shared_dir / "logs" / "inspect_ai" / "history" / "retry-2-then-success.eval")
-
-
-def test_a_renamed_task_joins_the_one_of_another_name_and_scorers_are_by_the_new_name(tmp_path):
-    write_eval(tmp_path / "1.eval", THREE)
-    write_eval(tmp_path / "2.eval", THREE, header("other", "lab/b"))
-    matrix = read(tmp_path, task_names={"other": "toy"}, metric=("toy=match",))
-    assert (matrix.n_models, matrix.n_items) == (2, 3)
-    assert names_in_harness(matrix.items) == {"toy": "other"}
 
 
 STEPS = [
@@ -423,7 +346,7 @@ def settings_of(path, **choices):
     return settings_by_task(read_inspect(path, spec=ReadingSpec(**choices)).items)["toy"]
 
 
-def test_settings_of_a_log_are_kept(tmp_path):
+def test_settings_of_a_log_are_kept_and_logs_without_a_plan_join_everything(tmp_path):
     settings = settings_of(write(tmp_path, "lab/a"))
     assert settings == {
         "version": "2",
@@ -434,16 +357,12 @@ def test_settings_of_a_log_are_kept(tmp_path):
         "model_roles": "",
     }
     assert settings_in_words(settings).startswith("task version 2, system prompt ")
-
-
-def test_logs_without_a_plan_tell_little_and_join_everything(tmp_path):
     write(tmp_path, "lab/a")
-    bare = header(model="lab/b", n_items=2)
-    write_eval(tmp_path / "b.eval", [sample("a"), sample("b")], bare)
+    write_eval(tmp_path / "b.eval", [sample("a"), sample("b")], header(model="lab/b", n_items=2))
     assert settings_of(tmp_path)["version"] == "2"
 
 
-def test_a_run_that_itembank_started_is_compared_by_the_inner_task(tmp_path):
+def test_inner_tasks_and_new_arguments_are_compared(tmp_path):
     write(tmp_path, "lab/a")
     ours = {"task": "toy", "bank": "b1", "n_items_full": 2}
     given = {"task": "demo.py@toy", "bank": "bank", "selection": "s.json", "task_args": {"n": 40}}
@@ -451,28 +370,26 @@ def test_a_run_that_itembank_started_is_compared_by_the_inner_task(tmp_path):
     assert settings_of(tmp_path)["task_args"] == "cot=false, n=40"
     given = {**given, "task_args": {"cot": True}}
     write(tmp_path, "lab/c", task="subset", metadata={OWN_SCORER: ours}, task_args=given)
-    with pytest.raises(DataError, match=r"task 'toy': .*1 model \('lab/c'\) task arguments cot=true"):
-        read_inspect(tmp_path)
+    refuses(r"task 'toy': .*1 model \('lab/c'\) task arguments cot=true", read_inspect, tmp_path)
+    write(tmp_path / "b", "lab/a")
+    later = [*STEPS[:1], {"solver": "multiple_choice", "params": {"cot": False, "new": 1, "max_tokens": 9}}, STEPS[2]]
+    write(tmp_path / "b", "lab/b", steps=later, task_args={"cot": False, "fresh": True})
+    assert settings_of(tmp_path / "b")["task_args"] == "cot=false, fresh=true, n=40"
 
 
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        ({"task_version": 3}, "task version 3"),
-        ({"steps": STEPS[1:]}, "no system prompt"),
-        ({"steps": [{**STEPS[0], "params": {"template": "Be long."}}, *STEPS[1:]]}, "system prompt"),
-        ({"steps": STEPS[:1] + STEPS[2:]}, "solver system_message > generate"),
-        ({"config": {"system_message": "Think."}}, "system prompt"),
-        ({"model_roles": {"grader": {"model": "lab/judge-2", "config": {}}}}, "model roles grader=lab/judge-2"),
-        ({"model_roles": {"grader": "/home/me/judge"}}, "model roles grader=[0-9a-f]{8}"),
-    ],
-)
+@pytest.mark.parametrize(("other", "words"), [
+    ({"task_version": 3}, "task version 3"), ({"steps": STEPS[1:]}, "no system prompt"),
+    ({"steps": [{**STEPS[0], "params": {"template": "Be long."}}, *STEPS[1:]]}, "system prompt"),
+    ({"steps": STEPS[:1] + STEPS[2:]}, "solver system_message > generate"),
+    ({"config": {"system_message": "Think."}}, "system prompt"),
+    ({"model_roles": {"grader": {"model": "lab/judge-2", "config": {}}}}, "model roles grader=lab/judge-2"),
+    ({"model_roles": {"grader": "/home/me/judge"}}, "model roles grader=[0-9a-f]{8}"),
+])  # fmt: skip
 def test_mixtures_are_refused_unless_allowed(tmp_path, other, words):
     for model in ("lab/a", "lab/b"):
         write(tmp_path, model)
     write(tmp_path, "lab/c", **other)
-    with pytest.raises(DataError, match=rf"in 1 they differ. task 'toy': 2 models .*1 model \('lab/c'\) .*{words}"):
-        read_inspect(tmp_path)
+    refuses(rf"in 1 they differ. task 'toy': 2 models .*1 model \('lab/c'\) .*{words}", read_inspect, tmp_path)
     assert "differs" in str(settings_of(tmp_path, allow_mixed_prompts=True))
 
 
@@ -486,8 +403,7 @@ def test_graders_that_scorers_or_roles_name_are_kept(tmp_path):
     told = f"model_graded_qa.instructions={short_digest('I' * 50)}, model_graded_qa.model=lab/judge"
     assert (settings["scorer_args"], settings["model_roles"]) == (told, "")
     write(tmp_path, "lab/d", scorers=[{**graded, "options": {"model": "lab/other"}}])
-    with pytest.raises(DataError, match=r"1 model \('lab/d'\) scorer arguments model_graded_qa.model=lab/other"):
-        read_inspect(tmp_path)
+    refuses(r"1 model \('lab/d'\) scorer arguments model_graded_qa.model=lab/other", read_inspect, tmp_path)
 
 
 def test_logs_whose_samples_all_ended_in_errors_say_which(tmp_path):
@@ -506,10 +422,3 @@ def test_logs_whose_samples_all_ended_in_errors_say_which(tmp_path):
         "status 'success': token. Mend the cause and run them again ('inspect eval-retry LOG')",
         "got 1 task without: 'task-d' (in d.eval). Score their logs ('inspect score LOG')",
     )] == [True] * 4, refused.value  # fmt: skip
-
-
-def test_arguments_that_a_release_adds_and_those_that_change_no_prompt_say_nothing(tmp_path):
-    write(tmp_path, "lab/a")
-    later = [*STEPS[:1], {"solver": "multiple_choice", "params": {"cot": False, "new": 1, "max_tokens": 9}}, STEPS[2]]
-    write(tmp_path, "lab/b", steps=later, task_args={"cot": False, "fresh": True})
-    assert settings_of(tmp_path)["task_args"] == "cot=false, fresh=true, n=40"

@@ -1,7 +1,5 @@
 """Lost answers: told by every reader, kept in response files, counted by one policy."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.read import read_responses
-from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import KINDS, error_kind, is_error_word
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
+from tests.readers.reading import put, put_lines, read, refuses, warns, write_frame
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:lost answers count as missing", "ignore:.*as lost answers, whose run", "ignore:.*read 'pass' as right"
@@ -31,33 +28,17 @@ def frame(**columns):
     return pl.DataFrame({"model_id": ["a"] * n, "item_id": list("vwxyz")[:n], **columns}, strict=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("AgentTimeoutError", "time-out"),
-        ("Its time was up.", "time-out"),
-        ("timed out after 600 s", "time-out"),
-        ("API call error: 429", "harness"),
-        ("Rate limit reached", "harness"),
-        ("docker: no space left", "harness"),
-        ("EnvironmentStartTimeoutError", "harness"),
-        ("ContextWindowExceededError", "limit"),
-        ("LimitsExceeded", "limit"),
-        ("VerifierRuntimeError", "judge"),
-        ("ValueError: x", "error"),
-        ("judge", "judge"),
-        (True, "error"),
-        ("", "answer"),
-        ("None", "answer"),
-        ("No error", "answer"),
-        ("{}", "answer"),
-        (False, "answer"),
-        (0, "answer"),
-        (200.0, "answer"),  # a status of HTTP in a column that lacks some
-        (None, "answer"),
-        (float("nan"), "answer"),
-    ],
-)
+TEXTS = {
+    "time-out": ("AgentTimeoutError", "Its time was up.", "timed out after 600 s"),
+    "harness": ("API call error: 429", "Rate limit reached", "docker: no space left", "EnvironmentStartTimeoutError"),
+    "limit": ("ContextWindowExceededError", "LimitsExceeded"),
+    "judge": ("VerifierRuntimeError", "judge"),
+    "error": ("ValueError: x", True),
+    "answer": ("", "None", "No error", "{}", False, 0, 200.0, None, float("nan")),  # 200: a status of HTTP
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), [(text, kind) for kind, texts in TEXTS.items() for text in texts])
 def test_kinds_of_errors(text, kind):
     assert KINDS[error_kind(text)] == kind
 
@@ -68,60 +49,71 @@ def test_kinds_of_errors(text, kind):
 )
 def test_words_of_errors_in_place_of_a_response(word):
     assert is_error_word(word)
-    matrix = read_responses(frame(response=["pass", "fail", word]))
+    matrix = read(frame(response=["pass", "fail", word]))
     np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
     assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
 
-@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free"])
-def test_other_words_are_none(word):
-    assert not is_error_word(word)
+def test_other_words_are_none():
+    words = ("failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free")
+    assert not any(map(is_error_word, words))
 
 
-def test_a_row_without_a_response_was_asked_and_a_row_that_is_not_there_was_not():
+def test_rows_without_a_response_were_asked_and_attempts_lost_beside_others_are_counted():
     table = pl.DataFrame(
         {"model_id": ["a", "a", "b", "b"], "item_id": list("xyxy"), "response": [1, None, 0, 1]}
     ).vstack(pl.DataFrame({"model_id": ["a"], "item_id": ["z"], "response": [1]}))
-    matrix = read_responses(table)
-    assert matrix.lost.n.tolist() == [[0, 1, 0], [0, 0, 0]]
-    assert kinds(matrix)[0][1] == "no answer"
+    matrix = read(table)
+    assert (matrix.lost.n.tolist(), kinds(matrix)[0][1]) == ([[0, 1, 0], [0, 0, 0]], "no answer")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 1], [0, 1, NAN]])
+    columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 3 + ["y"], "response": [1, 0, None, 1], "seed": [1, 2, 3, 1]}
+    matrix = read(pl.DataFrame({**columns, "error": [None, None, "timeout", None]}), repeats="count")
+    assert (matrix.n_trials.tolist(), matrix.lost.n.tolist()) == ([[2, 1]], [[1, 0]])
+    wrong = matrix.with_errors("wrong")
+    np.testing.assert_allclose(wrong.responses, [[1 / 3, 1]])
+    assert wrong.n_trials.tolist() == [[3, 1]]
+    # A cell keeps one kind: three time-outs and a judge's error were called four of the latter
+    columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 2 + ["y"] * 2, "seed": [1, 2, 1, 2]}
+    table = pl.DataFrame({**columns, "error": ["timeout", "judge", "timeout", "timeout"]})
+    table = pl.concat([table, table.head(1).with_columns(item_id=pl.lit("z"), error=None)])
+    matrix = read(table.with_columns(response=pl.Series([None] * 4 + [1])), repeats="count")
+    assert (matrix.lost.n.tolist(), kinds(matrix)) == ([[2, 2, 0]], [["error", "time-out", "answer"]])
+    table = pl.DataFrame(
+        {"model_id": ["a"] * 3, "item_id": list("xxy"), "response": [None, 1, 0], "error": ["429", None, None]}
+    )
+    assert read(table).lost is None
 
 
 @pytest.mark.parametrize("values", [[None, "timeout", "docker died"], ["", "Time limit", "infra"]])
 def test_a_column_of_errors(values, tmp_path):
     table = frame(response=[1, 0, 0], error=values)
     for name in ("r.csv", "r.parquet", "r.jsonl"):
-        {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[name[2:]](tmp_path / name)
-        matrix = read_responses(tmp_path / name)
+        matrix = read(write_frame(table, tmp_path / name))
         np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
         assert kinds(matrix) == [["answer", "time-out", "harness"]]
-        np.testing.assert_array_equal(
-            read_responses(tmp_path / name, spec=ReadingSpec(errors="wrong")).responses, [[1, 0, 0]]
-        )
+        np.testing.assert_array_equal(read(tmp_path / name, errors="wrong").responses, [[1, 0, 0]])
 
 
-def test_flags_are_errors_and_other_numbers_are_not():
-    np.testing.assert_array_equal(
-        read_responses(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]]
-    )
-    with pytest.warns(DataWarning, match="error must hold texts of errors, or true and false, got numbers"):
-        matrix = read_responses(frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
-    assert matrix.lost is None
-    with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
-        read_responses(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
-
-
-def test_a_column_of_errors_with_a_capital(tmp_path):
+def test_columns_that_may_tell_errors(tmp_path):
     (tmp_path / "r.csv").write_text("model,item,score,Error\na,x,1,\na,y,0,Read timed out\na,z,0,\n")
-    with pytest.warns(DataWarning, match="'Error' as error"):
-        matrix = read_responses(tmp_path / "r.csv")
+    matrix = warns("'Error' as error", read, tmp_path / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
     assert kinds(matrix) == [["answer", "time-out", "answer"]]
     (tmp_path / "r.csv").write_text("model_id,item_id,response,Error\na,x,1,0.37\na,y,0,2.5\n")
     with pytest.warns(DataWarning) as told:
-        assert read_responses(tmp_path / "r.csv").lost is None
+        assert read(tmp_path / "r.csv").lost is None
     assert "the column is left out" in str(told[-1].message)
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,error_type\na,x,1,\na,y,0,value_error:string\n")
+    assert read(tmp_path / "r.csv").lost is None
+    np.testing.assert_array_equal(read(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]])
+    matrix = warns("of errors, or true and false, got numbers", read, frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
+    assert matrix.lost is None
+    with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
+        read(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), columns={"error": "gap"})
+    table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
+    matrix = warns("1 row has an error and a response above 0", read, table)
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
+    np.testing.assert_array_equal(read(table, columns={"error": ""}).responses, [[1, 1, 0]])
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
@@ -134,108 +126,47 @@ def test_errors_of_runs_that_no_column_tells_are_named_and_can_be_counted(ending
     path = tmp_path / f"r.{ending}"
     path.write_text(rows.write_csv() if ending == "csv" else rows.write_ndjson())
     says = f"1 row has '{words[1]}' as '{name}', .*add: columns={{'error': '{name}'}}"
-    with pytest.warns(DataWarning, match=says):
-        np.testing.assert_array_equal(read_responses(path).responses, [[1, 0, 0]])
-    lost = read_responses(path, spec=ReadingSpec(columns={"error": name})).lost.n
-    assert lost.tolist() == [[0, 1, int(name != "Status")]]
-
-
-def test_errors_of_answers_are_no_errors_of_runs(tmp_path):
-    (tmp_path / "r.csv").write_text("model_id,item_id,response,error_type\na,x,1,\na,y,0,value_error:string\n")
-    assert read_responses(tmp_path / "r.csv").lost is None
-
-
-def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
-    table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
-    with pytest.warns(DataWarning, match="1 row has an error and a response above 0"):
-        matrix = read_responses(table)
-    np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
-    again = read_responses(table, spec=ReadingSpec(columns={"error": ""}))
-    np.testing.assert_array_equal(again.responses, [[1, 1, 0]])
-
-
-def test_attempts_that_were_lost_beside_others():
-    columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 3 + ["y"], "response": [1, 0, None, 1], "seed": [1, 2, 3, 1]}
-    table = pl.DataFrame({**columns, "error": [None, None, "timeout", None]})
-    matrix = read_responses(table, spec=ReadingSpec(repeats="count"))
-    assert matrix.n_trials.tolist() == [[2, 1]]
-    assert matrix.lost.n.tolist() == [[1, 0]]
-    wrong = matrix.with_errors("wrong")
-    np.testing.assert_allclose(wrong.responses, [[1 / 3, 1]])
-    assert wrong.n_trials.tolist() == [[3, 1]]
-
-
-def test_attempts_lost_to_several_kinds_of_errors_count_as_none_of_these():
-    """A cell keeps one kind: three time-outs and a judge's error were called four of the latter."""
-    columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 2 + ["y"] * 2, "seed": [1, 2, 1, 2]}
-    table = pl.DataFrame({**columns, "error": ["timeout", "judge", "timeout", "timeout"]})
-    table = pl.concat([table, table.head(1).with_columns(item_id=pl.lit("z"), error=None)])
-    matrix = read_responses(table.with_columns(response=pl.Series([None] * 4 + [1])), spec=ReadingSpec(repeats="count"))
-    assert (matrix.lost.n.tolist(), kinds(matrix)) == ([[2, 2, 0]], [["error", "time-out", "answer"]])
-
-
-def test_an_attempt_that_was_repeated_until_it_answered_was_not_lost():
-    table = pl.DataFrame(
-        {"model_id": ["a"] * 3, "item_id": list("xxy"), "response": [None, 1, 0], "error": ["429", None, None]}
-    )
-    assert read_responses(table).lost is None
+    np.testing.assert_array_equal(warns(says, read, path).responses, [[1, 0, 0]])
+    assert read(path, columns={"error": name}).lost.n.tolist() == [[0, 1, int(name != "Status")]]
 
 
 @pytest.mark.parametrize("policy", ["missing", "wrong", "bounds"])
 def test_response_files_keep_them_and_the_policy(policy, tmp_path):
-    table = frame(response=[1, 0, None, None], error=[None, None, "timeout", "judge"])
-    matrix = read_responses(table, spec=ReadingSpec(errors=policy))
+    matrix = read(frame(response=[1, 0, None, None], error=[None, None, "timeout", "judge"]), errors=policy)
     write_responses(matrix, tmp_path / "r.parquet")
-    again = read_responses(tmp_path / "r.parquet")
+    again = read(tmp_path / "r.parquet")
     np.testing.assert_array_equal(again.responses, matrix.responses)
-    assert kinds(again) == [["answer", "answer", "time-out", "judge"]]
-    assert again.lost.errors == policy
-    other = read_responses(tmp_path / "r.parquet", spec=ReadingSpec(errors="missing"))
-    np.testing.assert_array_equal(other.responses, [[1, 0, NAN, NAN]])
+    assert (kinds(again), again.lost.errors) == ([["answer", "answer", "time-out", "judge"]], policy)
+    np.testing.assert_array_equal(read(tmp_path / "r.parquet", errors="missing").responses, [[1, 0, NAN, NAN]])
     long = pl.read_parquet(tmp_path / "r.parquet")
     assert long["error"].cast(pl.String).to_list() == [None, None, "time-out", "judge"]
     long.write_csv(tmp_path / "plain.csv")  # any table of these columns says the same
-    assert kinds(read_responses(tmp_path / "plain.csv")) == kinds(again)
+    assert kinds(read(tmp_path / "plain.csv")) == kinds(again)
 
 
-def test_files_of_two_policies_are_not_joined_unasked(tmp_path):
+def test_files_of_two_policies_are_not_joined_unasked_and_a_choice_needs_a_reader_that_tells(tmp_path):
     for name, policy in (("a", "wrong"), ("b", "missing")):
         table = frame(response=[1, None]).with_columns(model_id=pl.lit(name))
-        write_responses(read_responses(table, spec=ReadingSpec(errors=policy)), tmp_path / f"{name}.parquet")
+        write_responses(read(table, errors=policy), tmp_path / f"{name}.parquet")
     paths = sorted(tmp_path.iterdir())
-    with pytest.raises(DataError, match=r"must count as the same in all sources, got wrong in .* but missing in"):
-        read_responses(paths)
-    np.testing.assert_array_equal(read_responses(paths, spec=ReadingSpec(errors="wrong")).responses, [[1, 0], [1, 0]])
+    refuses(r"must count as the same in all sources, got wrong in .* but missing in", read, paths)
+    np.testing.assert_array_equal(read(paths, errors="wrong").responses, [[1, 0], [1, 0]])
+    put(tmp_path / "b" / "BFCL_v3_simple_score.json", '{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
+    with pytest.raises(ParameterError, match="do not tell lost answers from others"):
+        read(tmp_path / "b", format="bfcl", errors="wrong")
 
 
-def test_a_wide_table_tells_them_by_words_only(tmp_path):
-    (tmp_path / "r.csv").write_text("model_id,x,y,z\na,1,,0\nb,timeout,1,1\n")
-    matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(errors="wrong"))
+def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_path):
+    matrix = read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,timeout,1,1\n"), errors="wrong")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0], [0, 1, 1]])
-    (tmp_path / "r.csv").write_text("model_id,x,y,z\na,1,,0\nb,0,1,1\n")
-    assert read_responses(tmp_path / "r.csv").lost is None
-    with pytest.raises(DataError, match="tell lost answers from questions that were not asked, got 1 empty cells"):
-        read_responses(tmp_path / "r.csv", spec=ReadingSpec(errors="wrong"))
+    assert read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,0,1,1\n")).lost is None
+    refuses("answers from questions that were not asked, got 1 empty cells", read, tmp_path / "r.csv", errors="wrong")
     (tmp_path / "r.csv").write_text("item_id,a\nx,1\ny,\n")  # of one model, all were asked
-    assert read_responses(tmp_path / "r.csv").lost.n.tolist() == [[0, 1]]
-
-
-def test_a_reader_that_cannot_tell_them_refuses_the_choice(tmp_path):
-    (tmp_path / "BFCL_v3_simple_score.json").write_text('{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
-    with pytest.raises(ParameterError, match="score files of BFCL do not tell lost answers from others"):
-        read_responses(tmp_path, spec=ReadingSpec(format="bfcl", errors="wrong"))
-
-
-def test_one_lost_item_stops_no_import(tmp_path):
+    assert read(tmp_path / "r.csv").lost.n.tolist() == [[0, 1]]
     (tmp_path / "r.csv").write_text("item_id,response\nx,1\ny,\nz,0\n")
-    with pytest.warns(DataWarning, match="results of one"):
-        assert read_responses(tmp_path / "r.csv").lost.n.tolist() == [[0, 1, 0]]
+    assert warns("results of one", read, tmp_path / "r.csv").lost.n.tolist() == [[0, 1, 0]]
     (tmp_path / "r.csv").write_text("item_id,response\nx,\ny,\n")
-    with (
-        pytest.warns(DataWarning, match="results of one"),
-        pytest.raises(DataError, match="must be at least one response"),
-    ):
-        read_responses(tmp_path / "r.csv")
+    warns("results of one", refuses, "must be at least one response", read, tmp_path / "r.csv")
 
 
 PROMPTFOO = [
@@ -249,19 +180,14 @@ def promptfoo(*rows, **more):
     return [{"provider": {"id": "p:a"}, "score": 0, **one, **more} for one in rows]
 
 
-def test_promptfoo_tells_errors_from_failed_assertions(tmp_path):
+def test_promptfoo_tells_errors_and_broken_graders_from_failed_assertions(tmp_path):
     path = tmp_path / "out.json"
-    path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}}))
-    matrix = read_responses(path)
+    matrix = read(put(path, {"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}}))
     assert matrix.model_ids == ["p:a"]
     np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
     assert kinds(matrix) == [["answer", "answer", "harness"]]
-    lines = tmp_path / "out.jsonl"
-    lines.write_text("".join(f"{json.dumps(one)}\n" for one in promptfoo(*PROMPTFOO)))
-    np.testing.assert_array_equal(read_responses(lines).responses, matrix.responses)
-
-
-def test_promptfoo_tells_a_grader_that_broke_from_a_grade(tmp_path):
+    lines = put_lines(tmp_path / "out.jsonl", promptfoo(*PROMPTFOO))
+    np.testing.assert_array_equal(read(lines).responses, matrix.responses)
     broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
     no, yes = {"pass": False, "score": 0, "reason": "too long"}, {"pass": True, "score": 1}
     graded = [[broken], [no], [broken, no], [broken, yes]]
@@ -270,8 +196,7 @@ def test_promptfoo_tells_a_grader_that_broke_from_a_grade(tmp_path):
         for k, parts in enumerate(graded)
     ]
     rows.append({**PROMPTFOO[1], "testIdx": 4, "gradingResult": broken})
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": promptfoo(*rows)}}))
-    matrix = read_responses(tmp_path / "out.json")
+    matrix = read(put(tmp_path / "out.json", {"results": {"results": promptfoo(*rows)}}))
     np.testing.assert_array_equal(matrix.responses, [[NAN, 0, 0, NAN, NAN]])
     assert kinds(matrix) == [["judge", "answer", "answer", "judge", "judge"]]
 
@@ -286,19 +211,9 @@ def test_promptfoo_of_2024_names_no_test_and_no_reason(tmp_path):
     rows = promptfoo(*rows, latencyMs=3)
     path = tmp_path / "out.json"
     for results in ({"version": 2, "results": rows}, rows):
-        path.write_text(json.dumps({"results": results}))
-        matrix = read_responses(path)
+        matrix = read(put(path, {"results": results}))
         np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN, 0]])
         assert kinds(matrix) == [["answer", "answer", "harness", "answer"]]
-
-
-def test_tests_of_two_suites_that_have_one_number_are_refused(tmp_path):
-    for name, words, session in (("a", "x", 1), ("b", "x", 2), ("c", "y", 3)):
-        row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": [row]}}))
-    assert read_responses([tmp_path / "a.json", tmp_path / "b.json"]).responses.tolist() == [[1], [1]]
-    with pytest.raises(DataError, match="must ask the same in all rows, got another content for 1 item: '0'"):
-        read_responses(tmp_path)
 
 
 def test_a_test_of_promptfoo_that_is_repeated_is_one_item(tmp_path):
@@ -310,75 +225,61 @@ def test_a_test_of_promptfoo_that_is_repeated_is_one_item(tmp_path):
             for index, test in enumerate(every)
         ]
         rows = promptfoo(*rows, provider={"id": str(repeat)})
-        (tmp_path / f"{repeat}.json").write_text(json.dumps({"evalId": "e", "results": {"results": rows}}))
-    with pytest.raises(DataError, match=r"repeated attempts .* never averaged unasked"):
-        read_responses(tmp_path)
-    matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
-    assert matrix.item_ids == ["5", "6", "7"]
-    assert matrix.responses.tolist() == [[1, 0, 1], [0.5, 0.5, 0.5]]
+        put(tmp_path / f"{repeat}.json", {"evalId": "e", "results": {"results": rows}})
+    refuses(r"repeated attempts .* never averaged unasked", read, tmp_path)
+    matrix = read(tmp_path, repeats="count")
+    assert (matrix.item_ids, matrix.responses.tolist()) == (["5", "6", "7"], [[1, 0, 1], [0.5, 0.5, 0.5]])
     assert matrix.n_trials.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
-def test_two_prompts_of_one_provider_are_two_models(tmp_path):
+def test_prompts_and_suites_of_promptfoo_are_told_apart(tmp_path):
     rows = promptfoo(*PROMPTFOO, prompt={"label": "short"})
     rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
-    assert read_responses(tmp_path / "out.json").model_ids == ["p:a + short", "p:a + long"]
+    put(tmp_path / "out.json", {"results": {"results": rows}})
+    assert read(tmp_path / "out.json").model_ids == ["p:a + short", "p:a + long"]
     rows = [{**one, "prompt": {"label": "short"}} for one in rows]  # two settings of a provider without labels
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
-    assert read_responses(tmp_path / "out.json").model_ids == ["p:a + #0", "p:a + #1"]
+    put(tmp_path / "out.json", {"results": {"results": rows}})
+    assert read(tmp_path / "out.json").model_ids == ["p:a + #0", "p:a + #1"]
+    for name, words, session in (("a", "x", 1), ("b", "x", 2), ("c", "y", 3)):
+        row = {**PROMPTFOO[0], "provider": {"id": name}, "vars": {"q": words, "sessionId": session}}
+        put(tmp_path / "b" / f"{name}.json", {"results": {"results": [row]}})
+    assert read([tmp_path / "b" / "a.json", tmp_path / "b" / "b.json"]).responses.tolist() == [[1], [1]]
+    refuses("must ask the same in all rows, got another content for 1 item: '0'", read, tmp_path / "b")
 
 
 def rollouts(path, rewards, **metadata):
-    path.mkdir(parents=True)
+    about = {"answer": "x", "completion": []}
     records = [
-        {
-            "example_id": k // 2,
-            "prompt": f"q{k // 2}",
-            "answer": "x",
-            "completion": [],
-            "reward": reward,
-            "error": error,
-        }
+        {**about, "example_id": k // 2, "prompt": f"q{k // 2}", "reward": reward, "error": error}
         for k, (reward, error) in enumerate(rewards)
     ]
-    (path / "results.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    put_lines(path / "results.jsonl", records)
     if metadata:
-        (path / "metadata.json").write_text(json.dumps(metadata))
+        put(path / "metadata.json", metadata)
 
 
 def test_rollouts_of_verifiers_tell_a_run_from_a_copy_and_an_example_from_another(tmp_path):
     same = {"example_id": 0, "reward": 1.0, "prompt": "q"}
     for run, completion in (("1", "x"), ("2", "x"), ("3", "y")):
-        path = tmp_path / "env--m" / run / "results.jsonl"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({**same, "completion": completion}) + "\n")
-    with pytest.warns(DataWarning, match="1 row repeats an earlier row"):
-        assert read_responses(tmp_path, spec=ReadingSpec(repeats="count")).n_trials.tolist() == [[2]]
-    path.write_text("".join(json.dumps({**same, "completion": "", "prompt": q}) + "\n" for q in "qr"))
-    with pytest.raises(DataError, match=r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'"):
-        read_responses(path)
+        path = put_lines(tmp_path / "env--m" / run / "results.jsonl", [{**same, "completion": completion}])
+    assert warns("1 row repeats an earlier row", read, tmp_path, repeats="count").n_trials.tolist() == [[2]]
+    put_lines(path, [{**same, "completion": "", "prompt": q} for q in "qr"])
+    refuses(r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'", read, path)
 
 
-def test_verifiers_counts_rollouts_and_its_errors_are_lost(tmp_path):
+def test_verifiers_counts_rollouts_its_errors_are_lost_and_rewards_between_are_attempts(tmp_path):
     failed = {"error": "ModelError", "error_chain_str": "ModelError -> ReadTimeout"}
     rewards = [(1.0, None), (0.0, failed), (0.0, None), (1.0, None)]
     rollouts(tmp_path / "wordle--org--a" / "r1", rewards, model="org/a", env_id="wordle")
     rollouts(tmp_path / "wordle--org--b" / "r2", rewards)
-    matrix = read_responses(tmp_path)
-    assert matrix.model_ids == ["org/a", "org/b"]
-    assert matrix.item_ids == ["wordle/0", "wordle/1"]
+    matrix = read(tmp_path)
+    assert (matrix.model_ids, matrix.item_ids) == (["org/a", "org/b"], ["wordle/0", "wordle/1"])
     np.testing.assert_array_equal(matrix.responses, [[1.0, 0.5]] * 2)
-    assert matrix.n_trials.tolist() == [[1, 2]] * 2
-    assert kinds(matrix)[0] == ["time-out", "answer"]
+    assert (matrix.n_trials.tolist(), kinds(matrix)[0]) == ([[1, 2]] * 2, ["time-out", "answer"])
     np.testing.assert_array_equal(matrix.with_errors("wrong").responses, [[0.5, 0.5]] * 2)
-
-
-def test_rewards_between_are_attempts_of_their_own(tmp_path):
-    rollouts(tmp_path / "e--a" / "r", [(0.3, None), (0.5, None)], model="a")
-    with pytest.raises(DataError, match="repeated attempts"):
-        read_responses(tmp_path)
-    assert read_responses(tmp_path, spec=ReadingSpec(repeats="mean")).responses.tolist() == [[pytest.approx(0.4)]]
+    rollouts(tmp_path / "b" / "e--a" / "r", [(0.3, None), (0.5, None)], model="a")
+    refuses("repeated attempts", read, tmp_path / "b")
+    assert read(tmp_path / "b", repeats="mean").responses.tolist() == [[pytest.approx(0.4)]]
 
 
 CELL = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 4)).filter(lambda one: one[0] <= one[1])

@@ -16,25 +16,21 @@ from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.bad_files import LONG, WRONG, lines, one
 from tests.readers.logs import read_as, read_lm_eval, sample, write_run
+from tests.readers.reading import put, read, refuses, warns, write_frame
 
 EXPECTED = np.array([[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]])
 
 
 def check_expected(matrix):
     np.testing.assert_array_equal(matrix.responses, EXPECTED)
-    assert matrix.model_ids == ["a", "b"]
-    assert matrix.item_ids == ["x", "y", "z"]
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y", "z"])
 
 
 def long_frame():
     return pl.DataFrame(
-        {
-            "model_id": list("aaabb"),
-            "item_id": list("xyzxz"),
-            "response": [1.0, 0.0, 0.5, 0.25, 1.0],
-            "extra": ["?"] * 5,
-        }
-    )
+        {"model_id": list("aaabb"), "item_id": list("xyzxz"), "response": [1.0, 0.0, 0.5, 0.25, 1.0],
+            "extra": ["?"] * 5}
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
@@ -65,7 +61,7 @@ def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
         separator = "\t" if "tsv" in suffix else ","
         text = frame.write_csv(separator=separator) if "sv" in suffix else frame.write_ndjson()
         path.write_bytes(packed(text.encode(), suffix))
-    check_expected(read_responses(path))
+    check_expected(read(path))
 
 
 def packed(content, name):
@@ -81,15 +77,14 @@ def test_a_damaged_stream_of_zstandard_is_refused(suffix, damage, tmp_path):
     frame = long_frame()
     text = frame.write_csv() if "csv" in suffix else frame.write_ndjson()
     (tmp_path / f"r.{suffix}").write_bytes(damage(packed(text.encode(), suffix)))
-    with pytest.raises(DataError, match=r"the packed stream is cut or damaged\. Copy it again"):
-        read_responses(tmp_path / f"r.{suffix}")
+    refuses(r"the packed stream is cut or damaged\. Copy it again", read, tmp_path / f"r.{suffix}")
 
 
 def test_frames_of_zstandard_after_one_another_are_one_file(tmp_path):
     first, *others = long_frame().write_csv().splitlines(keepends=True)
     pieces = [first + "".join(others[:3]), "".join(others[3:])]
     (tmp_path / "r.csv.zst").write_bytes(b"".join(packed(one.encode(), "zst") for one in pieces))
-    check_expected(read_responses(tmp_path / "r.csv.zst"))
+    check_expected(read(tmp_path / "r.csv.zst"))
 
 
 def test_wide_tables_either_way_round_and_py_irt_are_the_same_matrix(tmp_path):
@@ -109,164 +104,87 @@ def test_wide_tables_either_way_round_and_py_irt_are_the_same_matrix(tmp_path):
     assert len(paths) == 7
     for path in paths:
         if path.name == "pyirt.jsonl":
-            with pytest.warns(DataWarning, match="1 of 'b' .1 without a response"):
-                check_expected(read_responses(path))
+            check_expected(warns("1 of 'b' .1 without a response", read, path))
         else:
-            check_expected(read_responses(path))
+            check_expected(read(path))
 
 
 def test_text_numbers_and_truth_values_are_responses(tmp_path):
     (tmp_path / "r.csv").write_text(LONG + "a,x,True\na,y, 0 \nb,x,1e-1\nb,y,FALSE\nc,x,NA\nc,y,none\nc,z,1\na,z,nan\n")
-    with pytest.warns(DataWarning, match="2 of 'c', 1 of 'a'"):
-        matrix = read_responses(tmp_path / "r.csv")
+    matrix = warns("2 of 'c', 1 of 'a'", read, tmp_path / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, 0, np.nan], [0.1, 0, np.nan], [np.nan, np.nan, 1]])
     (tmp_path / "r.jsonl").write_text(lines(one(response=True), one(item="y", response="0"), one("b", response=0.5)))
-    np.testing.assert_array_equal(read_responses(tmp_path / "r.jsonl").responses, [[1, 0], [0.5, np.nan]])
+    np.testing.assert_array_equal(read(tmp_path / "r.jsonl").responses, [[1, 0], [0.5, np.nan]])
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_byte_order_marks_windows_lines_blank_lines_and_other_separators(separator, tmp_path):
     text = "model_id,item_id,response\r\na,x,1\r\n\r\nb,x,0\r\n".replace(",", separator)
     (tmp_path / "r.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    np.testing.assert_array_equal(read_responses(tmp_path / "r.csv").responses, [[1], [0]])
+    np.testing.assert_array_equal(read(tmp_path / "r.csv").responses, [[1], [0]])
     (tmp_path / "r.jsonl").write_bytes(
         b"\xef\xbb\xbf" + lines(one(), one("b", response=0)).replace("\n", "\r\n").encode()
     )
-    np.testing.assert_array_equal(read_responses(tmp_path / "r.jsonl").responses, [[1], [0]])
+    np.testing.assert_array_equal(read(tmp_path / "r.jsonl").responses, [[1], [0]])
 
 
 STRANGE = [
-    "a|b",
-    "naïve ☃ 模型",
-    "x" * 5000,
-    "a,b",
-    'say "hi"',
-    "line\nbreak",
-    "two  blanks",
-    "007",
-    "NA",
-    "null",
-    "-",
+    "a|b", "naïve ☃ 模型", "x" * 5000, "a,b", 'say "hi"', "line\nbreak", "two  blanks", "007", "NA", "null", "-",
     "../up",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_strange_ids_are_kept_to_the_letter(suffix, tmp_path):
     frame = pl.DataFrame({"model_id": STRANGE, "item_id": STRANGE[::-1], "response": [1.0] * len(STRANGE)})
-    path = tmp_path / f"r.{suffix}"
-    {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[suffix](path)
-    matrix = read_responses(path)
-    assert matrix.model_ids == STRANGE
-    assert matrix.item_ids == STRANGE[::-1]
+    matrix = read(write_frame(frame, tmp_path / f"r.{suffix}"))
+    assert (matrix.model_ids, matrix.item_ids) == (STRANGE, STRANGE[::-1])
 
 
-def test_whole_number_ids_become_text(tmp_path):
+def test_ids_that_are_numbers_or_categories_are_read_as_text(tmp_path):
     huge = 10**30
-    (tmp_path / "r.jsonl").write_text(lines(one(7, 1), one(7, huge), one(8, 1)))
-    matrix = read_responses(tmp_path / "r.jsonl")
+    matrix = read(put(tmp_path / "r.jsonl", lines(one(7, 1), one(7, huge), one(8, 1))))
     assert (matrix.model_ids, matrix.item_ids) == (["7", "8"], ["1", str(huge)])
     pl.DataFrame({"model_id": [7, 8], "item_id": [1, 1], "response": [1, 0]}).write_parquet(tmp_path / "r.parquet")
-    assert read_responses(tmp_path / "r.parquet").model_ids == ["7", "8"]
-
-
-def test_ids_of_a_csv_have_no_type_and_join_either_kind(tmp_path):
-    (tmp_path / "r.csv").write_text(LONG + "7,1,1\n")
-    pl.DataFrame({"model_id": ["8"], "item_id": [1], "response": [1]}).write_parquet(tmp_path / "r.parquet")
-    matrix = read_responses([tmp_path / "r.csv", tmp_path / "r.parquet"])
+    assert read(tmp_path / "r.parquet").model_ids == ["7", "8"]
+    put(tmp_path / "b" / "r.csv", LONG + "7,1,1\n")
+    pl.DataFrame({"model_id": ["8"], "item_id": [1], "response": [1]}).write_parquet(tmp_path / "b" / "r.parquet")
+    matrix = read([tmp_path / "b" / "r.csv", tmp_path / "b" / "r.parquet"])
     assert (matrix.model_ids, matrix.item_ids) == (["7", "8"], ["1"])
-
-
-def test_categories_are_read_as_text(tmp_path):
     frame = long_frame().with_columns(
         pl.col("model_id", "item_id").cast(pl.Categorical), pl.col("response").cast(pl.Float32)
     )
-    frame.write_parquet(tmp_path / "r.parquet")
-    check_expected(read_responses(tmp_path / "r.parquet"))
+    check_expected(read(write_frame(frame, tmp_path / "r.parquet")))
 
 
-def test_several_sources_of_several_kinds_are_joined(tmp_path):
+def test_several_sources_are_joined_and_copies_count_once(tmp_path):
     (tmp_path / "a.csv").write_text("model_id,x,y,z\na,1,0,0.5\n")
     write_responses(ResponseMatrix.create(np.array([[0.25]]), model_ids=["b"], item_ids=["x"]), tmp_path / "b.parquet")
     (tmp_path / "c.jsonl").write_text(lines({"subject_id": "b", "responses": {"z": 1}}))
-    check_expected(read_responses([tmp_path / name for name in ("a.csv", "b.parquet", "c.jsonl")]))
-
-
-def test_a_log_joins_a_table_and_keeps_what_is_known_of_its_items(tmp_path):
-    (tmp_path / "a.csv").write_text("model_id,item_id,response,scenario\na,gsm8k/0,1,gsm8k\n")
-    log = write_run(tmp_path, "org/b", {"gsm8k": [sample(0, exact_match=0.0), sample(1, exact_match=1.0)]})
-    matrix = read_responses([tmp_path / "a.csv", log])
+    check_expected(read([tmp_path / name for name in ("a.csv", "b.parquet", "c.jsonl")]))
+    put(tmp_path / "b" / "a.csv", "model_id,item_id,response,scenario\na,gsm8k/0,1,gsm8k\n")
+    log = write_run(tmp_path / "b", "org/b", {"gsm8k": [sample(0, exact_match=0.0), sample(1, exact_match=1.0)]})
+    matrix = read([tmp_path / "b" / "a.csv", log])
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [0, 1]])
-    assert matrix.model_ids == ["a", "org/b"]
-    assert matrix.items["content_hash"].to_list() == ["hash of 0", "hash of 1"]
+    assert (matrix.model_ids, matrix.items["content_hash"].to_list()) == (["a", "org/b"], ["hash of 0", "hash of 1"])
     assert matrix.items["scenario"].to_list() == ["gsm8k", "gsm8k"]
-
-
-def test_rows_of_equal_results_count_once_with_a_warning(tmp_path):
-    (tmp_path / "r.csv").write_text(LONG + "a,x,1\na,y,0.1\na,x,1\na,y,0.10000000149011612\n")
-    with pytest.warns(DataWarning, match="2 rows repeat an earlier row.*count once"):
-        matrix = read_responses(tmp_path / "r.csv")
+    put(tmp_path / "c" / "r.csv", LONG + "a,x,1\na,y,0.1\na,x,1\na,y,0.10000000149011612\n")
+    matrix = warns("2 rows repeat an earlier row.*count once", read, tmp_path / "c" / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, 0.1]])
     assert matrix.n_trials is None
+    check_expected(warns("5 rows repeat", read, [write_frame(long_frame(), tmp_path / "r.parquet")] * 2))
 
 
-def test_a_file_given_twice_counts_once(tmp_path):
-    long_frame().write_parquet(tmp_path / "r.parquet")
-    with pytest.warns(DataWarning, match="5 rows repeat"):
-        check_expected(read_responses([tmp_path / "r.parquet"] * 2))
-
-
-def test_the_format_may_be_said(tmp_path):
+def test_the_format_and_columns_may_be_said(tmp_path):
     (tmp_path / "r.csv").write_text(
         "model_id,item_id,response\na,0.5,1\n"
     )  # an item called item_id, one called response
-    wide = read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="wide-models"))
-    assert wide.item_ids == ["item_id", "response"]
-    np.testing.assert_array_equal(wide.responses, [[0.5, 1.0]])
-    with pytest.raises(DataError, match="not a response file"):
-        read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="responses"))
-
-
-def test_readers_by_format_say_when_a_file_has_another(tmp_path):
-    (tmp_path / "r.csv").write_text(LONG + "a,x,1\n")
-    assert read_table(tmp_path / "r.csv").n_models == 1
-    with pytest.raises(DataError, match=r"r\.csv"):
-        read_as("py-irt", tmp_path / "r.csv")
-    with pytest.raises(DataError, match=r"must name the task|samples"):
-        read_lm_eval(tmp_path / "r.csv")
-
-
-def test_a_folder_without_logs_and_no_file_at_all(tmp_path):
-    with pytest.raises(DataError, match="there must be files of results, got none"):
-        read_responses(tmp_path)
-    with pytest.raises(ParameterError, match=r"paths of results.*got list"):
-        read_responses([])
-    with pytest.raises(DataError, match="is a folder"):
-        read_responses(tmp_path, spec=ReadingSpec(format="long"))
-    with pytest.raises(FileNotFoundError):
-        read_responses(tmp_path / "none.csv")
-
-
-def test_many_wrong_files_are_counted(tmp_path):
-    paths = [tmp_path / f"{k}.csv" for k in range(9)]
-    for path in paths:
-        path.write_bytes(b"")
-    with pytest.raises(DataError, match=r"(?s)0\.csv.*4\.csv.*and 4 more problems") as caught:
-        read_responses(paths)
-    assert "5.csv" not in str(caught.value)
-
-
-def test_progress_is_told(tmp_path):
-    (tmp_path / "a.csv").write_text(LONG + "a,x,1\n")
-    (tmp_path / "b.csv").write_text(LONG + "b,x,1\n")
-    told = []
-    read_responses(
-        [tmp_path / "a.csv", tmp_path / "b.csv"], progress=lambda message, share: told.append((message, share))
-    )
-    assert told == [("reading files (a.csv)", 0.0), ("reading files (b.csv)", 0.5)]
-
-
-def test_a_column_named_in_shorthand_or_in_the_spec(tmp_path):
+    wide = read(tmp_path / "r.csv", format="wide-models")
+    assert (wide.item_ids, wide.responses.tolist()) == (["item_id", "response"], [[0.5, 1.0]])
+    refuses("not a response file", read, tmp_path / "r.csv", format="responses")
+    assert read_table(put(tmp_path / "r.csv", LONG + "a,x,1\n")).n_models == 1
+    refuses(r"r\.csv", read_as, "py-irt", tmp_path / "r.csv")
+    refuses(r"must name the task|samples", read_lm_eval, tmp_path / "r.csv")
     (tmp_path / "r.csv").write_text("llm,question,score,strict,latency\na,x,1,0,2.5\na,y,1,1,3\n")
     spec = ReadingSpec(columns={"model_id": "llm", "item_id": "question", "seconds": "latency"})
     matrix = read_responses(tmp_path / "r.csv", response_column="strict", spec=spec)
@@ -274,21 +192,30 @@ def test_a_column_named_in_shorthand_or_in_the_spec(tmp_path):
     np.testing.assert_array_equal(matrix.costs["seconds"], [[2.5, 3]])
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"format": "excel"}, "format must be one of"),
-        ({"repeats": "median"}, "repeats must be one of"),
-        ({"missing": "yes"}, "missing must be one of"),
-        ({"model_id_from": "x"}, "model_id_from must be one of"),
-        ({"max_response": 0.0}, "max_response must be a finite number > 0"),
-        ({"max_response": float("inf")}, "max_response"),
-        ({"columns": {"llm": "model_id"}}, "columns must name some of model_id"),
-    ],
-)
+def test_no_files_and_many_wrong_ones_are_said_and_progress_told(tmp_path):
+    refuses("there must be files of results, got none", read, tmp_path)
+    refuses(r"paths of results.*got list", read, [], error=ParameterError)
+    refuses("is a folder", read, tmp_path, format="long")
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "none.csv")
+    paths = [put(tmp_path / "b" / f"{k}.csv", "") for k in range(9)]
+    caught = refuses(r"(?s)0\.csv.*4\.csv.*and 4 more problems", read, paths)
+    assert "5.csv" not in caught
+    paths, told = [put(tmp_path / f"{name}.csv", f"{LONG}{name},x,1\n") for name in "ab"], []
+    read_responses(paths, progress=lambda *one: told.append(one))
+    assert told == [("reading files (a.csv)", 0.0), ("reading files (b.csv)", 0.5)]
+
+
+@pytest.mark.parametrize(("choices", "message"), [
+    ({"format": "excel"}, "format must be one of"), ({"repeats": "median"}, "repeats must be one of"),
+    ({"missing": "yes"}, "missing must be one of"),
+    ({"model_id_from": "x"}, "model_id_from must be one of"),
+    ({"max_response": 0.0}, "max_response must be a finite number > 0"),
+    ({"max_response": float("inf")}, "max_response"),
+    ({"columns": {"llm": "model_id"}}, "columns must name some of model_id"),
+])  # fmt: skip
 def test_a_spec_checks_itself(choices, message):
-    with pytest.raises(ParameterError, match=message):
-        ReadingSpec(**choices)
+    refuses(message, ReadingSpec, **choices, error=ParameterError)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -301,7 +228,7 @@ def test_a_damaged_parquet_file_is_a_data_error_or_read(seed, tmp_path, capfd):
     (tmp_path / "r.parquet").write_bytes(bytes(content))
     message = ""
     try:
-        read_responses(tmp_path / "r.parquet")
+        read(tmp_path / "r.parquet")
     except DataError as error:
         message = str(error)
     # Whatever the damage, no other exception, and the file is named.
@@ -341,7 +268,7 @@ def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, k
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            matrix = read_responses(path)
+            matrix = read(path)
         except DataError as error:
             assert str(error)  # noqa: PT017 (no other exception is the point)
             return
@@ -354,12 +281,11 @@ def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, k
 def test_paths_may_be_what_a_search_for_files_gives(tmp_path, several):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"model_id,item_id,response\n{name},x,1\n")
-    assert read_responses(several([str(path) for path in sorted(tmp_path.glob("*.csv"))])).model_ids == ["a", "b"]
+    assert read(several([str(path) for path in sorted(tmp_path.glob("*.csv"))])).model_ids == ["a", "b"]
 
 
 @pytest.mark.parametrize("convert", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame.lazy])
 def test_a_table_in_memory_is_read_as_files_are(convert):
     table = convert(pl.DataFrame({"model_id": ["a"], "item_id": ["b"], "response": [1]}))
-    assert read_responses(table).responses.tolist() == [[1.0]]
-    with pytest.raises(ParameterError, match=r"got (Lazy|Data)?(Frame|Table) in a list. Join the tables"):
-        read_responses([table])
+    assert read(table).responses.tolist() == [[1.0]]
+    refuses(r"got (Lazy|Data)?(Frame|Table) in a list. Join the tables", read, [table], error=ParameterError)

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataWarning
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.test_table import read, refused
+from tests.readers.reading import read, read_text, refused, refuses, warns, write_frame
 
 
 @pytest.mark.parametrize("layout", ["wide-models", "wide-items"])
@@ -21,9 +21,8 @@ def test_real_wide_data_agrees_with_the_long_file(layout, shared_dir, tmp_path):
     wide = wide.with_columns(pl.col(models).replace(255, None))  # the file marks a missing response by 255
     if layout == "wide-models":
         wide = wide.transpose(include_header=True, header_name="model_id", column_names="item_id")
-    wide.write_parquet(tmp_path / "wide.parquet")
-    got = read_responses(tmp_path / "wide.parquet")
-    expected = read_responses(folder / "responses.parquet")
+    got = read(write_frame(wide, tmp_path / "wide.parquet"))
+    expected = read(folder / "responses.parquet")
     expected = expected.take(models=expected.model_indices(got.model_ids), items=expected.item_indices(got.item_ids))
     np.testing.assert_array_equal(got.responses, expected.responses)
     assert got.responses.shape == (34, 12032)
@@ -39,21 +38,17 @@ def test_rows_and_columns_of_a_wide_table_are_chosen(tmp_path, folder):
     assert (matrix.item_ids, matrix.responses.tolist()) == (["q1", "q2"], [[1, 0], [1, 1]])
 
 
-@pytest.mark.parametrize(
-    ("table", "columns", "ids"),
-    [
-        ("org,model,q1,q2\nx,s,1,0\ny,s,1,1\n", {"model_id": "org+model"}, ["x + s", "y + s"]),
-        ("scenario,item_id,a,b\nm,1,1,1\nn,1,0,1\n", {"item_id": "scenario+item_id"}, ["m/1", "n/1"]),
-    ],
-)
+@pytest.mark.parametrize(("table", "columns", "ids"), [
+    ("org,model,q1,q2\nx,s,1,0\ny,s,1,1\n", {"model_id": "org+model"}, ["x + s", "y + s"]),
+    ("scenario,item_id,a,b\nm,1,1,1\nn,1,0,1\n", {"item_id": "scenario+item_id"}, ["m/1", "n/1"]),
+])  # fmt: skip
 def test_ids_of_rows_are_joined_of_columns_that_hold_no_responses(tmp_path, table, columns, ids):
     """The columns that an id was made of were refused as responses, and once they were dropped so was the id."""
-    matrix = read(tmp_path, table, columns=columns)
+    matrix = read_text(tmp_path, table, columns=columns)
     assert ids in (matrix.model_ids, matrix.item_ids)
     assert matrix.responses.sum() == 3
     if "item_id" in columns:
-        says = refused(tmp_path, table, prefix_scenario=True)
-        assert "give instead: --column item_id=scenario+item_id" in says
+        assert "give instead: --column item_id=scenario+item_id" in refused(tmp_path, table, prefix_scenario=True)
 
 
 WIDE = pl.DataFrame({"q1": [1, 0, 1], "q2": [0, 0, 1]})
@@ -65,11 +60,10 @@ def test_names_of_rows_are_the_models(tmp_path, name):
     WIDE.clone().insert_column(0, pl.Series(name, ["a", "b", "c"])).write_csv(tmp_path / "r.csv", quote_style="always")
     words = "the first column, which has no name" if not name else f"the first column, '{name}'"
     with pytest.warns(DataWarning, match=rf"read {words}, as model_id\. If a row is an item, add: format='wide-items'"):
-        matrix = read_responses(tmp_path / "r.csv")
+        matrix = read(tmp_path / "r.csv")
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b", "c"], ["q1", "q2"])
     np.testing.assert_array_equal(matrix.responses, WIDE.to_numpy())
-    with pytest.warns(DataWarning, match="as item_id"):
-        turned = read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="wide-items"))
+    turned = warns("as item_id", read, tmp_path / "r.csv", format="wide-items")
     np.testing.assert_array_equal(turned.responses, matrix.responses.T)
 
 
@@ -80,72 +74,65 @@ def test_numbers_of_rows_are_no_item(tmp_path, name, first):
     frame = WIDE.head(2).insert_column(0, pl.Series("model_id", ["a", "b"]))
     frame.insert_column(0, pl.Series(name, [first, first + 1])).write_csv(tmp_path / "r.csv")
     with pytest.warns(DataWarning, match=f"left out the column '{name}', which numbers the rows"):
-        assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2"]
+        assert read(tmp_path / "r.csv").item_ids == ["q1", "q2"]
 
 
-def test_a_column_of_numbers_that_number_no_rows_is_an_item(tmp_path):
+def test_rows_are_numbered_and_lists_shown(tmp_path):
     frame = (
         WIDE.clone().insert_column(0, pl.Series("model_id", ["a", "b", "c"])).with_columns(index=pl.Series([1, 0, 0]))
     )
-    frame.write_csv(tmp_path / "r.csv")
-    assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2", "index"]
-
-
-def test_numbers_of_rows_that_were_written_twice_are_no_item(tmp_path):
+    assert read(write_frame(frame, tmp_path / "r.csv")).item_ids == ["q1", "q2", "index"]
     (tmp_path / "r.csv").write_text("Unnamed: 0.1,Unnamed: 0,model_id,x,y\n0,0,a,1,0\n1,1,b,0,1\n")
-    with pytest.warns(DataWarning, match="'Unnamed: 0.1', 'Unnamed: 0', which numbers the rows"):
-        assert read_responses(tmp_path / "r.csv").item_ids == ["x", "y"]
-
-
-def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
+    assert warns("'Unnamed: 0.1', 'Unnamed: 0', which numbers the", read, tmp_path / "r.csv").item_ids == ["x", "y"]
     pl.DataFrame({"model_id": ["a", "b"], "x": [[1, 0], [0]], "y": [[1], [1]]}).write_parquet(tmp_path / "r.parquet")
-    with pytest.raises(DataError, match=r"'\[1, 0\]' 1 time.* must be so in every row of a long table"):
-        read_responses(tmp_path / "r.parquet")
+    refuses(r"'\[1, 0\]' 1 time.* must be so in every row of a long table", read_responses, tmp_path / "r.parquet")
 
 
-def test_models_beside_a_column_called_as_a_response_are_not_lost(tmp_path):
+def test_answers_verdicts_and_measures_are_no_models(tmp_path):
+    table = "question_id,label,prediction\n1,0,0\n2,1,1\n3,1,0\n"
+    program = ". + {model_id: $stem, item_id: .question_id, response: (.prediction == .label)}"
+    assert f"To compare 'prediction' with 'label', add: --jq '{program}'\n" in refused(tmp_path, table)
+    with pytest.warns(DataWarning, match=r"as item_id\. Other columns are read as models: 'label', 'prediction'\."):
+        assert read_text(tmp_path, table, format="wide-items").n_models == 2
+    pytest.importorskip("jq", reason="needs the extra jq")
+    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0]]
+    assert "(.pred == .y_true)" in refused(tmp_path, "id,y_true,pred\n1,0,0\n")
+    assert "((.pred | tonumber) == (.label | tonumber))" in refused(tmp_path, "item,label,pred\n1,0.0,0\n2,1.0,1\n")
+    assert "(.answer == .expected)" in refused(tmp_path, "model,item,expected,answer\na,1,x,x\n")
+    assert "To compare" not in refused(tmp_path, "id,expected,answer,correct\n1,x,x,1\n")
+    table = "item_id,a,b,patch,why\n1,resolved,unresolved,0,x\n2,unresolved,resolved,1,y\n3,resolved,resolved,0,z\n"
+    assert "'a', 'b' say in words what is right. To leave these out, add: --drop-column patch" in refused(
+        tmp_path, table
+    )
+    with pytest.warns(DataWarning, match="'resolved' as right"):
+        assert read_text(tmp_path, table, drop_columns=("patch", "why")).responses.tolist() == [[1, 0, 1], [0, 1, 1]]
+    says = refused(tmp_path, "item_id,a,b\n1,yes,no\n2,?,yes\n3,no,no\n4,no,no\n5,no,yes\n6,no,no\n")
+    assert "missing, add: --missing '?'" in says
+    assert not any(one in says for one in ("To leave these out", "is the scenario"))
+    table = "question_id,a_correct,a_confidence,b_correct,b_latency\n1,1,0.9,0,0.5\n2,0,0.8,1,0.7\n"
+    assert "add: --drop-column a_confidence --drop-column b_latency" in refused(tmp_path, table)
+    assert warns("as item_id", read_text, tmp_path, table, drop_columns=("a_confidence", "b_latency")).n_models == 2
+    assert read_text(tmp_path, "item_id,gpt-low-cost,gpt\n1,1,0\n2,0,1\n").n_models == 2
+    assert read_text(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
+    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
+    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
+    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
+    with pytest.warns(DataWarning, match=r"'recall_at_1', 'answer f1' are called as metrics, and are read as items"):
+        assert read_text(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
+    assert read_text(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
+    assert read_text(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
     for item in ("question_id", "item_id"):
         table = f"{item},correct,gpt4,claude\n1,1,0,1\n2,0,1,1\n"
         says = r"'gpt4', 'claude' may be models.* add: --as wide-items; if 'correct' alone"
         assert re.search(says, refused(tmp_path, table))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # which column is read as item_id
-            assert sorted(read(tmp_path, table, format="wide-items").model_ids) == ["claude", "correct", "gpt4"]
+            assert sorted(read_text(tmp_path, table, format="wide-items").model_ids) == ["claude", "correct", "gpt4"]
     with pytest.warns(DataWarning, match="no column names a model"):
-        assert read(tmp_path, table, columns={"response": "correct"}).responses.tolist() == [[1.0, 0.0]]
+        assert read_text(tmp_path, table, columns={"response": "correct"}).responses.tolist() == [[1.0, 0.0]]
     with pytest.warns(DataWarning) as caught:
-        read(tmp_path, "item_id,correct,gpt4,is_final,topic\n1,1,0,1,x\n2,0,1,1,y\n")
+        read_text(tmp_path, "item_id,correct,gpt4,is_final,topic\n1,1,0,1,x\n2,0,1,1,y\n")
     assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
-
-
-def test_answers_and_what_is_right_are_no_models(tmp_path):
-    table = "question_id,label,prediction\n1,0,0\n2,1,1\n3,1,0\n"
-    program = ". + {model_id: $stem, item_id: .question_id, response: (.prediction == .label)}"
-    says = refused(tmp_path, table)
-    assert f"To compare 'prediction' with 'label', add: --jq '{program}'\n" in says
-    with pytest.warns(DataWarning, match=r"as item_id\. Other columns are read as models: 'label', 'prediction'\."):
-        assert read(tmp_path, table, format="wide-items").n_models == 2
-    pytest.importorskip("jq", reason="needs the extra jq")
-    assert read(tmp_path, table, jq=program).responses.tolist() == [[1.0, 1.0, 0.0]]
-    assert "(.pred == .y_true)" in refused(tmp_path, "id,y_true,pred\n1,0,0\n")
-    assert "((.pred | tonumber) == (.label | tonumber))" in refused(tmp_path, "item,label,pred\n1,0.0,0\n2,1.0,1\n")
-    assert "(.answer == .expected)" in refused(tmp_path, "model,item,expected,answer\na,1,x,x\n")
-    assert "To compare" not in refused(tmp_path, "id,expected,answer,correct\n1,x,x,1\n")
-
-
-def test_columns_of_verdicts_beside_others_are_the_models(tmp_path):
-    table = "item_id,a,b,patch,why\n1,resolved,unresolved,0,x\n2,unresolved,resolved,1,y\n3,resolved,resolved,0,z\n"
-    assert "'a', 'b' say in words what is right. To leave these out, add: --drop-column patch" in refused(
-        tmp_path, table
-    )
-    with pytest.warns(DataWarning, match="'resolved' as right"):
-        assert read(tmp_path, table, drop_columns=("patch", "why")).responses.tolist() == [[1, 0, 1], [0, 1, 1]]
-
-
-def test_another_mark_in_columns_of_verdicts_alone_may_be_missing(tmp_path):
-    says = refused(tmp_path, "item_id,a,b\n1,yes,no\n2,?,yes\n3,no,no\n4,no,no\n5,no,yes\n6,no,no\n")
-    assert "missing, add: --missing '?'" in says
-    assert not any(one in says for one in ("To leave these out", "is the scenario"))
 
 
 @pytest.mark.parametrize("model", ["", "model,"])
@@ -156,38 +143,12 @@ def test_attempts_that_are_columns(tmp_path, model):
     program = f". + {{model_id: {own}, item_id: .question_id, response: [.run1, .run_2]}}"
     assert f"To read 'run1', 'run_2' as attempts, add: --jq '{program}' --repeats count" in refused(tmp_path, table)
     pytest.importorskip("jq", reason="needs the extra jq")
-    with pytest.warns(DataWarning, match="read each value of the lists"):
-        matrix = read(tmp_path, table, jq=program, repeats="count")
+    matrix = warns("read each value of the lists", read_text, tmp_path, table, jq=program, repeats="count")
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 2]])
-
-
-def test_what_measures_answers_is_no_model(tmp_path):
-    table = "question_id,a_correct,a_confidence,b_correct,b_latency\n1,1,0.9,0,0.5\n2,0,0.8,1,0.7\n"
-    assert "add: --drop-column a_confidence --drop-column b_latency" in refused(tmp_path, table)
-    with pytest.warns(DataWarning, match="as item_id"):
-        assert read(tmp_path, table, drop_columns=("a_confidence", "b_latency")).n_models == 2
-    assert read(tmp_path, "item_id,gpt-low-cost,gpt\n1,1,0\n2,0,1\n").n_models == 2
-
-
-def test_metrics_over_many_items_are_told_from_items(tmp_path):
-    with pytest.warns(DataWarning, match=r"'recall_at_1', 'answer f1' are called as metrics, and are read as items"):
-        assert read(tmp_path, "model_id,recall_at_1,answer f1\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read(tmp_path, "model_id,f1,q2\na,0.5,0.4\nb,0.6,0.7\n").n_items == 2
-    assert read(tmp_path, "model_id,recall_1,recall_2\na,0,1\nb,1,0\n").n_items == 2
 
 
 @pytest.mark.parametrize("name", ["label", "ground_truth", "prediction"])
 def test_right_answers_beside_models_are_none(tmp_path, name):
     table = f"question_id,{name},a,b\n1,1,1,0\n2,0,1,1\n"
     assert f"add: --drop-column {name}\n" in refused(tmp_path, table)
-    assert read(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3
-
-
-def test_a_model_called_realtime_is_no_measure(tmp_path):
-    assert read(tmp_path, "item_id,gpt-realtime,gpt-4o\n1,0.5,1\n2,1,0.3\n").n_models == 2
-    assert "'gpt time'. To leave" in refused(tmp_path, "item_id,gpt time,gpt-4o\n1,0.5,1\n2,1,0.3\n")
-
-
-def test_columns_that_are_called_as_responses_are_no_models(tmp_path):
-    says = refused(tmp_path, "task_id,reward,success\n1,0.5,1\n2,0.1,0\n")
-    assert "Some are called as responses: 'reward', 'success'. To take one, add: --column response=..." in says
+    assert read_text(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3

@@ -28,14 +28,10 @@ def _benchmark(rng, scenarios, n_tiny, n_dims):
     return {
         "seen_examples": [int(one) for where in places.values() for one in rng.permutation(where)[:n_tiny]],
         "examples_weights": weights,
-        "irt_parameters": {
-            "A": np.asfortranarray(rng.lognormal(-0.5, 0.4, (1, n_dims, int(ends[-1])))),
-            "B": rng.normal(0.0, 0.6, (1, n_dims, int(ends[-1]))),
-        },
+        "irt_parameters": {"A": np.asfortranarray(rng.lognormal(-0.5, 0.4, (1, n_dims, int(ends[-1])))),
+            "B": rng.normal(0.0, 0.6, (1, n_dims, int(ends[-1])))},
         "optimal_lambdas": {name: np.float64(rng.uniform(0.2, 0.8)) for name in scenarios},
         "scenarios_position": places,
-        "subscenarios_position": {
-            name: {"small": where[: len(where) // 3], "large": where[len(where) // 3 :]}
-            for name, where in places.items()
-        },
-    }
+        "subscenarios_position": {name: {"small": where[: len(where) // 3], "large": where[len(where) // 3 :]} for name,
+            where in places.items()},
+    }  # fmt: skip

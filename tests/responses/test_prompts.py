@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataWarning
 from itembank.responses.prompts import (
     DIFFERS,
     ROLES,
@@ -24,6 +23,7 @@ from itembank.responses.prompts import (
     warn_of_versions,
     words_of_items,
 )
+from tests.readers.reading import warns
 
 HASHES = [hashlib.sha256(bytes([number])).hexdigest() for number in range(200)]
 FOUR = {"num_fewshot": 4, "version": "2.5", "chat_template": False}
@@ -54,18 +54,15 @@ def test_what_is_no_hash_still_has_a_number(foreign):
     assert hash_numbers([foreign, HASHES[0]]).min() >= 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (FOUR, "4 shots, task version 2.5, no chat template"),
-        ({"num_fewshot": 1, "chat_template": True}, "1 shot, chat template"),
-        ({"num_fewshot": 0, "system_prompt": ""}, "0 shots"),
-        ({"system_prompt": "1a2b3c4d", "fewshot_seed": 42}, "system prompt 1a2b3c4d, few-shot seed 42"),
-        ({"num_fewshot": DIFFERS, "version": DIFFERS}, "shots that differ, a task version that differs"),
-        ({"chat_template": True, "fewshot_as_multiturn": True}, "chat template, shots as turns of a chat"),
-        ({}, ""),
-    ],
-)
+@pytest.mark.parametrize(("settings", "words"), [
+    (FOUR, "4 shots, task version 2.5, no chat template"),
+    ({"num_fewshot": 1, "chat_template": True}, "1 shot, chat template"),
+    ({"num_fewshot": 0, "system_prompt": ""}, "0 shots"),
+    ({"system_prompt": "1a2b3c4d", "fewshot_seed": 42}, "system prompt 1a2b3c4d, few-shot seed 42"),
+    ({"num_fewshot": DIFFERS, "version": DIFFERS}, "shots that differ, a task version that differs"),
+    ({"chat_template": True, "fewshot_as_multiturn": True}, "chat template, shots as turns of a chat"),
+    ({}, ""),
+])  # fmt: skip
 def test_settings_are_said_in_words(settings, words):
     assert settings_in_words(settings) == words
 
@@ -77,8 +74,7 @@ def test_settings_of_runs_are_joined_and_told_by_task():
         "chat_template": DIFFERS
     }
     items = pl.DataFrame({"task": ["x", "x", "y"], "prompt_settings": [settings_text(FOUR), settings_text(FOUR), None]})
-    assert settings_by_task(items) == {"x": FOUR}
-    assert settings_by_task(items.drop("prompt_settings")) == {}
+    assert (settings_by_task(items), settings_by_task(items.drop("prompt_settings"))) == ({"x": FOUR}, {})
 
 
 # compared
@@ -92,7 +88,7 @@ def test_hashes_are_compared_by_the_digits_and_items_that_they_share():
     assert prompt_differences(new, table(HASHES[:4], FOUR)).startswith("prompts differ for 1 of 1 items")
 
 
-def test_other_hashes_are_explained_by_the_settings_or_name_items():
+def test_other_hashes_are_explained_with_every_way_in_which_they_differ():
     new = table([*HASHES[:1], *HASHES[5:8]], {**FOUR, "num_fewshot": 0})
     assert prompt_differences(new, table(HASHES[:4], FOUR)) == (
         "prompts differ for 3 of 4 items: the bank's runs had 4 shots, these have 0 shots"
@@ -105,9 +101,6 @@ def test_other_hashes_are_explained_by_the_settings_or_name_items():
     message = prompt_differences(table([*HASHES[:3], HASHES[9]], FOUR), table(HASHES[:4], FOUR))
     assert message == ("prompts differ for 1 of 4 items, although the settings that are known are the same: 'd'")
     assert prompt_differences(table(HASHES[4:8]), table(HASHES[:4])).startswith("prompts differ for 4 of 4 items")
-
-
-def test_every_way_in_which_prompts_differ_is_said_with_its_items():
     known = pl.concat([table(None, {**FOUR, "num_fewshot": n})[k:j] for n, k, j in ((3, 0, 2), (2, 2, 3), (0, 3, 4))])
     assert prompt_differences(table(None, {**FOUR, "num_fewshot": 0}), known) == (
         "prompts differ for 3 of 4 items: the bank's runs had 3 shots, these have 0 shots (2 items); "
@@ -139,8 +132,7 @@ def test_another_version_with_equal_prompts_is_a_warning():
     )
     new = pl.concat([table(HASHES[:4], later)[:3], table(HASHES[:4], FOUR)[3:]])
     assert prompt_differences(new, table(HASHES[:4], FOUR)) == ""
-    with pytest.warns(DataWarning, match=said):
-        warn_of_versions(new, table(HASHES[:4], FOUR))
+    warns(said, warn_of_versions, new, table(HASHES[:4], FOUR))
     for unknown in ({**FOUR, "version": DIFFERS}, {}, None, FOUR):
         warn_of_versions(table(HASHES[:4], unknown), table(HASHES[:4], FOUR))
 
@@ -153,15 +145,12 @@ def test_settings_decide_where_a_hash_is_unknown_or_differs(hashes):
     assert "4 shots, these have 2 shots" in prompt_differences(table(hashes, {"num_fewshot": 2}), known)
 
 
-def test_what_is_unknown_or_differs_says_nothing():
+def test_what_is_unknown_or_differs_says_nothing_and_templates_are_alike():
     unknown = [None, {}, {"num_fewshot": DIFFERS}, {"fewshot_seed": 3}]
     for settings in unknown:
         assert prompt_differences(table(None, settings), table(None, FOUR)) == ""
         assert prompt_differences(table(None, FOUR), table(None, settings)) == ""
     assert prompt_differences(table(HASHES[:4]), table()) == ""
-
-
-def test_templates_of_two_models_are_no_difference_but_having_none_is():
     with_template = {**FOUR, "chat_template": True}
     assert prompt_differences(table(HASHES[4:8], with_template), table(HASHES[:4], with_template)) == ""
     fewer = {**with_template, "num_fewshot": 0}
@@ -175,14 +164,13 @@ def test_templates_of_two_models_are_no_difference_but_having_none_is():
 
 @pytest.mark.parametrize("text", ["[1]", "{", "null", "3", ""])
 def test_settings_that_are_no_object_say_nothing(text):
-    known = table(None, FOUR).with_columns(prompt_settings=pl.lit(text))
-    assert prompt_differences(table(None, FOUR), known) == ""
+    assert prompt_differences(table(None, FOUR), table(None, FOUR).with_columns(prompt_settings=pl.lit(text))) == ""
 
 
 # of arguments
 
 
-def test_arguments_are_compared_one_by_one():
+def test_arguments_are_compared_one_by_one_and_many_by_their_digest():
     known = table(None, {"task_args": "cot=false, n=40", "solver": "generate"})
     assert prompt_differences(table(None, {"task_args": "fresh=1, n=40"}), known) == ""
     assert prompt_differences(table(None, {"task_args": "cot=true, n=40"}), known) == (
@@ -190,11 +178,7 @@ def test_arguments_are_compared_one_by_one():
         "cot=true"
     )
     joined = joined_settings([{"task_args": "cot=false, n=40"}, {"task_args": "cot=true, fresh=1"}])
-    assert joined == {"task_args": "cot=differs, fresh=1, n=40"}
-    assert prompt_differences(table(None, joined), known) == ""
-
-
-def test_many_arguments_are_kept_as_their_digest_and_secrets_among_them_hidden():
+    assert (joined, prompt_differences(table(None, joined), known)) == ({"task_args": "cot=differs, fresh=1, n=40"}, "")
     many = {f"argument_{number}": number for number in range(40)}
     assert len(entries_text(many)) == 8
     other = table(None, {"task_args": entries_text({**many, "argument_0": 1})})
@@ -207,13 +191,9 @@ def test_many_arguments_are_kept_as_their_digest_and_secrets_among_them_hidden()
 
 def test_ways_of_asking_are_listed_with_their_tasks():
     items = pl.DataFrame(
-        {
-            "item_id": ["a", "b", "c", "d"],
-            "task": ["x", "y", "y", "z"],
-            "prompt_settings": [settings_text(FOUR), None, None, settings_text(FOUR)],
-            "metric": ["acc"] * 4,
-        }
-    )
+        {"item_id": ["a", "b", "c", "d"], "task": ["x", "y", "y", "z"],
+            "prompt_settings": [settings_text(FOUR), None, None, settings_text(FOUR)], "metric": ["acc"] * 4}
+    )  # fmt: skip
     assert prompts_in_words(items) == [
         "'x', 'z': 4 shots, task version 2.5, no chat template, metric acc",
         "'y': settings unknown, metric acc",
@@ -233,8 +213,6 @@ def test_the_name_of_a_renamed_task_is_kept_and_makes_no_prompt():
     known = table(settings=old)
     assert names_in_harness(known.with_columns(task=pl.lit("new"))) == {"new": "old"}
     assert names_in_harness(table(settings=FOUR).with_columns(task=pl.lit("new"))) == {}
-    assert prompt_differences(known, table(settings=other)) == ""
-    assert joined_settings([FOUR, old])[TASK_NAME] == "old"
-    several = table(settings=joined_settings([old, other])).with_columns(task=pl.lit("new"))
-    assert names_in_harness(several) == {}
+    assert (prompt_differences(known, table(settings=other)), joined_settings([FOUR, old])[TASK_NAME]) == ("", "old")
+    assert names_in_harness(table(settings=joined_settings([old, other])).with_columns(task=pl.lit("new"))) == {}
     assert settings_in_words(old).endswith("task name old")

@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as hnp
 from polars.testing import assert_frame_equal
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.read import read_responses
 from itembank.responses import opening
 from itembank.responses.response_files import is_response_file, write_responses
 from itembank.responses.responses import ResponseMatrix
+from tests.readers.reading import read, refuses
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 COSTS = st.sampled_from(["input_tokens", "output_tokens", "cost_usd", "seconds"])
@@ -51,17 +51,13 @@ def matrices(draw):
     return ResponseMatrix.create(
         draw(hnp.arrays(float, shape, elements=numbers, fill=st.nothing())),
         models=pl.DataFrame(
-            {"model_id": model_ids, "day": draw(st.lists(st.dates(), min_size=shape[0], max_size=shape[0]))}
-        ),
-        items=pl.DataFrame(
-            {"item_id": item_ids, **of_items}, schema_overrides={"subscenario": pl.String, "n_options": pl.Int64}
-        ),
+            {"model_id": model_ids, "day": draw(st.lists(st.dates(), min_size=shape[0], max_size=shape[0]))}),
+        items=pl.DataFrame({"item_id": item_ids, **of_items},
+            schema_overrides={"subscenario": pl.String, "n_options": pl.Int64}),
         n_trials=draw(st.none() | hnp.arrays(np.int64, shape, elements=st.integers(1, 99))),
-        costs={
-            unit: draw(hnp.arrays(float, shape, elements=amounts, fill=st.nothing()))
-            for unit in draw(st.lists(COSTS, unique=True, max_size=3))
-        },
-    )
+        costs={unit: draw(hnp.arrays(float, shape, elements=amounts,
+                    fill=st.nothing())) for unit in draw(st.lists(COSTS, unique=True, max_size=3))},
+    )  # fmt: skip
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -70,12 +66,11 @@ def test_write_then_read_is_identity(matrix, tmp_path):
     write_responses(matrix, tmp_path / "r.parquet")
     models, items = (np.flatnonzero(matrix.observed.any(axis=axis)) for axis in (1, 0))
     if not models.size:
-        with pytest.raises(DataError, match="at least one response, got none"):
-            read_responses(tmp_path / "r.parquet")
+        refuses("at least one response, got none", read, tmp_path / "r.parquet")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # which names what is left out
-        back = read_responses(tmp_path / "r.parquet")
+        back = read(tmp_path / "r.parquet")
     assert_same(back, matrix.take(models=models, items=items))
 
 
@@ -89,14 +84,13 @@ def test_the_file_is_a_plain_long_table_for_everybody_else(tmp_path):
     table = pyarrow.parquet.read_table(tmp_path / "r.parquet").to_pylist()
     first = {"model_id": "model-1", "item_id": "item-1", "scenario": "math", "subscenario": None, "response": 1.0}
     second = first | {"item_id": "item-2", "scenario": "law", "response": None}
-    assert table[:2] == [first | {"seconds": 1.0}, second | {"seconds": 2.0}]
-    assert len(table) == 4
+    assert (table[:2], len(table)) == ([first | {"seconds": 1.0}, second | {"seconds": 2.0}], 4)
 
 
 def test_the_same_responses_make_the_same_file_and_a_failed_write_leaves_it(tmp_path, monkeypatch):
     matrix = ResponseMatrix.create(np.array([[1.0, 0.0]]))
     write_responses(matrix, tmp_path / "a.parquet")
-    write_responses(read_responses(tmp_path / "a.parquet"), tmp_path / "b.parquet")
+    write_responses(read(tmp_path / "a.parquet"), tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     write_responses(matrix, tmp_path / "r.parquet")
     before = (tmp_path / "r.parquet").read_bytes()
@@ -105,8 +99,7 @@ def test_the_same_responses_make_the_same_file_and_a_failed_write_leaves_it(tmp_
         raise OSError("disk full")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_responses(matrix, tmp_path / "r.parquet")
+    refuses("disk full", write_responses, matrix, tmp_path / "r.parquet", error=OSError)
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "r.parquet"]
 
@@ -129,7 +122,7 @@ def test_no_flipped_bit_reads_as_other_responses(tmp_path):
     for place in rng.integers(0, len(content), 150).tolist():
         broken.write_bytes(flipped(content, place, int(rng.integers(8))))
         try:
-            back = read_responses(broken)
+            back = read(broken)
         except DataError:
             n_refused += 1
         else:
@@ -142,12 +135,12 @@ def test_response_files_of_an_earlier_release_are_read_and_told_from_other_parqu
     write_responses(matrix, tmp_path / "r.parquet")
     rewritten(tmp_path / "r.parquet")
     assert "itembank.digest" not in pl.read_parquet_metadata(tmp_path / "r.parquet")
-    assert_same(read_responses(tmp_path / "r.parquet"), matrix)
+    assert_same(read(tmp_path / "r.parquet"), matrix)
     write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
     pl.read_parquet(tmp_path / "r.parquet").write_parquet(tmp_path / "plain.parquet")
     assert is_response_file(tmp_path / "r.parquet")
     assert not is_response_file(tmp_path / "plain.parquet")
-    assert read_responses(tmp_path / "plain.parquet").model_ids == ["model-1"]
+    assert read(tmp_path / "plain.parquet").model_ids == ["model-1"]
 
 
 def test_a_response_file_that_another_program_changed_is_refused(tmp_path):
@@ -155,8 +148,7 @@ def test_a_response_file_that_another_program_changed_is_refused(tmp_path):
     write_responses(ResponseMatrix.create(np.array([[1.0, 0.5]])), path)
     metadata = {key: value for key, value in pl.read_parquet_metadata(path).items() if key != "ARROW:schema"}
     pl.read_parquet(path).head(1).write_parquet(path, metadata=metadata)
-    with pytest.raises(DataError, match=r"is not the one that was written.*import the results again"):
-        read_responses(path)
+    refuses(r"is not the one that was written.*import the results again", read, path)
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r", "folder.parquet"])
@@ -177,19 +169,15 @@ def rewritten(path, **metadata):
     frame.write_parquet(path, metadata={key: value for key, value in (known | metadata).items() if value is not None})
 
 
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        ({"itembank.schema_version": "2"}, "must have schema version 1, got '2'.*release of itembank that wrote it"),
-        ({"itembank.items": "!!"}, "does not fit together"),
-        ({"itembank.models": None}, "does not fit together"),
-    ],
-)
+@pytest.mark.parametrize(("metadata", "message"), [
+    ({"itembank.schema_version": "2"}, "must have schema version 1, got '2'.*release of itembank that wrote it"),
+    ({"itembank.items": "!!"}, "does not fit together"),
+    ({"itembank.models": None}, "does not fit together"),
+])  # fmt: skip
 def test_metadata_of_another_release_or_damaged(metadata, message, tmp_path):
     write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
     rewritten(tmp_path / "r.parquet", **metadata)
-    with pytest.raises(DataError, match=message):
-        read_responses(tmp_path / "r.parquet")
+    refuses(message, read, tmp_path / "r.parquet")
 
 
 CHATTING = """
@@ -215,8 +203,7 @@ print(opening.quiet(warned)(None))
 
 def test_a_panic_is_an_ordinary_error_and_is_not_told_on_the_terminal():
     done = subprocess.run([sys.executable, "-c", CHATTING], capture_output=True, text=True, check=True)
-    assert done.stdout == "ComputeError it is damaged. Copy it again.\n1\n"
-    assert done.stderr == "worth knowing\n"
+    assert (done.stdout, done.stderr) == ("ComputeError it is damaged. Copy it again.\n1\n", "worth knowing\n")
 
 
 def test_damaged_parquet_is_refused_whatever_is_damaged_and_other_errors_come_through(tmp_path, capfd):
@@ -234,18 +221,10 @@ def test_damaged_parquet_is_refused_whatever_is_damaged_and_other_errors_come_th
         opening.read_parquet(tmp_path / "absent.parquet")
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("gpt-3.5-turbo.json", "gpt-3.5-turbo"),
-        ("Qwen2.5-7B.jsonl.gz", "Qwen2.5-7B"),
-        ("m.CSV.ZST", "m"),
-        ("v1.eval", "v1"),
-        ("outputs.2.zip", "outputs.2"),
-        ("a.eval.json", "a.eval"),
-        ("llama-3.1", "llama-3.1"),
-        (".json", ".json"),
-    ],
-)
+@pytest.mark.parametrize(("file", "name"), [
+    ("gpt-3.5-turbo.json", "gpt-3.5-turbo"), ("Qwen2.5-7B.jsonl.gz", "Qwen2.5-7B"), ("m.CSV.ZST", "m"),
+    ("v1.eval", "v1"), ("outputs.2.zip", "outputs.2"), ("a.eval.json", "a.eval"), ("llama-3.1", "llama-3.1"),
+    (".json", ".json"),
+])  # fmt: skip
 def test_only_known_endings_are_taken_off_the_name_of_a_file(file, name):
     assert opening.name_without_ending(Path(file)) == name

@@ -6,7 +6,6 @@ from scipy.sparse import bmat
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
-from itembank.errors import DataWarning
 from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import (
@@ -17,6 +16,7 @@ from itembank.responses.siblings import (
     siblings_in_words,
     warn_of_no_overlap,
 )
+from tests.readers.reading import warns
 
 
 def rasch(rng, n_models, n_items):
@@ -48,21 +48,16 @@ def test_residuals_are_those_of_a_logistic_model_with_the_models_own_means():
 @pytest.mark.parametrize(("n_models", "n_items"), [(100, 12), (60, 24), (84, 40), (200, 100), (30, 1000)])
 def test_unrelated_models_are_no_siblings(n_models, n_items):
     for seed in range(5):
-        matrix = ResponseMatrix.create(rasch(np.random.default_rng(seed), n_models, n_items))
-        assert groups_of(matrix) == []
+        assert groups_of(ResponseMatrix.create(rasch(np.random.default_rng(seed), n_models, n_items))) == []
 
 
-def test_copies_and_near_copies_are_siblings_and_distant_relatives_are_not():
+def test_siblings_are_copies_and_near_ones_past_missing_answers():
     rng = np.random.default_rng(1)
     values = rasch(rng, 20, 200)
     again = rasch(rng, 20, 200)  # flips of about half of the cells that are drawn anew
     near = np.where(rng.random(200) < 0.1, again[3], values[3])
     far = np.where(rng.random(200) < 0.8, again[7], values[7])
-    matrix = ResponseMatrix.create(np.vstack([values, values[[0]], near, far]))
-    assert groups_of(matrix) == [[0, 20], [3, 21]]
-
-
-def test_siblings_are_found_past_missing_answers_and_not_by_scores_alone():
+    assert groups_of(ResponseMatrix.create(np.vstack([values, values[[0]], near, far]))) == [[0, 20], [3, 21]]
     values = rasch(np.random.default_rng(2), 15, 150)
     copies = np.repeat(values[[4]], 2, axis=0)
     copies[0, ::3] = np.nan
@@ -79,8 +74,7 @@ def test_siblings_are_found_past_missing_answers_and_not_by_scores_alone():
 def test_a_column_names_siblings_and_they_are_named():
     values = rasch(np.random.default_rng(5), 6, 40)
     models = pl.DataFrame({"model_id": list("abcdef"), "copy_of": [None, "a", None, "base", None, "base"]})
-    matrix = ResponseMatrix.create(values, models=models)
-    assert groups_of(matrix) == [[0, 1], [3, 5]]
+    assert groups_of(ResponseMatrix.create(values, models=models)) == [[0, 1], [3, 5]]
     said = siblings_in_words(list("abcdef"), np.array([0, 1, 0, 2, 2, 0]))
     assert said.startswith("5 of 6 models answer like another one, beyond what their scores explain: 'a' = 'c' = 'f'; ")
     assert "3 models differ" in said
@@ -117,11 +111,9 @@ def matrix(*rows):
 def test_models_that_share_no_items_are_told():
     warn_of_no_overlap(matrix("10..", ".01.", "..10"))  # the first and the last are linked by the second
     warn_of_no_overlap(matrix("1010"))
-    with pytest.warns(DataWarning, match="3 models answered 4 items, but no item was answered by more than one model"):
-        warn_of_no_overlap(matrix("10..", "..1.", "...0"))
+    warns("3 models answered 4 items, but no item was answered by", warn_of_no_overlap, matrix("10..", "..1.", "...0"))
     text = "3 models fall into 2 groups that share no items: 'model-1', 'model-3'; 'model-2': a bank cannot"
-    with pytest.warns(DataWarning, match=text):
-        warn_of_no_overlap(matrix("10..", "..11", "1..."))
+    warns(text, warn_of_no_overlap, matrix("10..", "..11", "1..."))
 
 
 def answers(rng, n_models, n_items):
@@ -189,20 +181,16 @@ def test_attempts_tell_apart_what_means_do_not_and_those_that_answered_alike_go_
         responses = ResponseMatrix.create(np.array([[0.5, 1.0], [0.5, 1.0]]), n_trials=n_trials, model_ids=names)
         firsts.add(int(content_order(responses).models[0]))
     assert len(firsts) == 1
-    responses = ResponseMatrix.create(np.ones((4, 5)), model_ids=list("cadb"))
-    assert content_order(responses).models.tolist() == [1, 3, 0, 2]
+    assert content_order(ResponseMatrix.create(np.ones((4, 5)), model_ids=list("cadb"))).models.tolist() == [1, 3, 0, 2]
 
 
-def test_parts_are_ordered_as_the_whole_is(monkeypatch):
+def test_parts_are_ordered_as_the_whole_is_whatever_the_answers(monkeypatch):
+    # Items are not ordered by how hard they are: the first half is as hard as the second, within chance
+    values = answers(np.random.default_rng(3), 40, 2000)
+    means = values.mean(axis=0)[content_order(ResponseMatrix.create(values)).items]
+    assert abs(np.corrcoef(np.arange(2000), means)[0, 1]) < 0.1
     values = answers(np.random.default_rng(2), 5, 99)
     whole = content_order(ResponseMatrix.create(values))
     monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 200)  # two models at a time
     for one, other in zip(content_order(ResponseMatrix.create(values)), whole, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_the_order_has_nothing_to_do_with_the_answers():
-    """Items are not ordered by how hard they are: the first half is as hard as the second, within chance."""
-    values = answers(np.random.default_rng(3), 40, 2000)
-    means = values.mean(axis=0)[content_order(ResponseMatrix.create(values)).items]
-    assert abs(np.corrcoef(np.arange(2000), means)[0, 1]) < 0.1

@@ -14,6 +14,7 @@ from itembank.errors import DataWarning
 from itembank.pages.bank_page import bank_page
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import ASSUMED_QUESTIONS, COLUMN, assumed_questions, with_assumed_sizes, with_usual_sizes
+from tests.readers.reading import warns
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 N_MODELS, N_BENCHMARKS, REPORTED = 60, 30, 9
@@ -50,8 +51,7 @@ def overall_errors(bank, responses, truth):
 def test_scores_without_sizes_are_estimated_nearly_as_well_as_with_them(board, bank):
     """They were made binary, as if each were one answer: the mean error was 12.9 points."""
     scores, sized, truth = board
-    with pytest.warns(DataWarning, match="540 scores came without .* count as 100 each, as those of past models do"):
-        found = overall_errors(bank, scores, truth).mean()
+    found = warns("540 .* count as 100 each, as those of past models do", overall_errors, bank, scores, truth).mean()
     known = overall_errors(ib.calibrate(sized, ib.calibrations.Variational("2pl")), sized, truth).mean()
     assert known < 0.01
     assert found < 1.5 * known
@@ -62,8 +62,7 @@ def test_a_bank_says_what_it_assumed_in_its_files_and_on_its_page(bank, tmp_path
     read = load_bank(tmp_path / "bank")
     assert assumed_questions(read.responses.items) == ASSUMED_QUESTIONS
     assert "count as 100 each, an assumption" in bank_page(read).html()
-    about = run("info", tmp_path / "bank", "--format", "json")
-    assert about.json["assumed_questions"] == ASSUMED_QUESTIONS
+    assert run("info", tmp_path / "bank", "--format", "json").json["assumed_questions"] == ASSUMED_QUESTIONS
 
 
 def test_calibrate_and_estimate_say_so_on_the_command_line(board, tmp_path, run):
@@ -85,8 +84,7 @@ def test_calibrate_and_estimate_say_so_on_the_command_line(board, tmp_path, run)
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_items_of_one_scenario_are_marks_and_not_scores_of_benchmarks():
     """Marks of judges and the like stay as they are; where none is 0 or 1, calibration says what it takes as right."""
-    values = np.random.default_rng(0).uniform(0.05, 0.95, (20, 12))
-    marks = ResponseMatrix.create(values)
+    marks = ResponseMatrix.create(np.random.default_rng(0).uniform(0.05, 0.95, (20, 12)))
     assert with_assumed_sizes(marks) is marks
     with pytest.warns(DataWarning, match="If they are scores of whole benchmarks"):
         assert fit_item_model(marks).thresholds
@@ -110,13 +108,10 @@ def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(boar
     sized = board[1]
     with pytest.warns(DataWarning, match="1 score came without a number of questions, and counts as "):
         found = with_usual_sizes(ResponseMatrix.create(np.array([[0.47, 1.0]]), item_ids=sized.item_ids[:2]), sized)
-    usual = np.median(sized.n_trials[:, 0][sized.n_trials[:, 0] > 0])
-    np.testing.assert_array_equal(found.n_trials, [[usual, 1]])
+    np.testing.assert_array_equal(found.n_trials, [[np.median(sized.n_trials[:, 0][sized.n_trials[:, 0] > 0]), 1]])
     for one in (bank, ib.publishing.without_responses(bank)):
-        with pytest.warns(DataWarning, match="count as 100 each"):
-            found = as_new_responses(one, {"benchmark-0": 0.4, "benchmark-1": 1.0})
+        found = warns("count as 100 each", as_new_responses, one, {"benchmark-0": 0.4, "benchmark-1": 1.0})
         np.testing.assert_array_equal(found.n_trials, [[100, 100]])
     scores = board[0]
     inside = dataclasses.replace(scores, responses=np.clip(scores.responses, 0.01, 0.99))
-    found = fit_item_model(inside, ib.calibrations.Variational("2pl", family="beta"))
-    assert found.parameters.family == "beta"
+    assert fit_item_model(inside, ib.calibrations.Variational("2pl", family="beta")).parameters.family == "beta"

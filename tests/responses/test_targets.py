@@ -1,3 +1,5 @@
+"""Scores of answer options and of scenarios against loops and by hand."""
+
 import math
 
 import numpy as np
@@ -5,26 +7,29 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from itembank.errors import DataError, ParameterError
+from itembank.responses.choice_scores import (
+    bits_per_byte,
+    choice_accuracy,
+    choice_probability,
+    probability_per_character,
+)
 from itembank.responses.score_names import without_only_scenario
 from itembank.responses.targets import ScoreTargets, mean_win_rate
+from tests.readers.reading import refuses
 
 ITEMS = pl.DataFrame(
-    {
-        "item_id": list("abcdef"),
-        "scenario": ["math", "math", "math", "code", "code", "math"],
+    {"item_id": list("abcdef"), "scenario": ["math", "math", "math", "code", "code", "math"],
         "subscenario": ["algebra", "algebra", "geometry", None, None, "algebra"],
-        "weight": [1.0, 2.0, 3.0, 1.0, 3.0, 0.0],
-    }
-)
+        "weight": [1.0, 2.0, 3.0, 1.0, 3.0, 0.0]}
+)  # fmt: skip
 RESPONSES = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]])
 
 
 def test_scores_are_means_plain_by_subscenario_or_by_weight():
-    targets = ScoreTargets.create(ITEMS)
-    scores = targets.scenario_means(RESPONSES)
-    np.testing.assert_allclose(scores, [[0.5, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(ScoreTargets.create(ITEMS).scenario_means(RESPONSES), [[0.5, 0.5], [0.5, 1.0]])
     targets = ScoreTargets.create(ITEMS, within="macro")
     # math: algebra (a, b, f) and geometry (c), each counting half
     expected = [[(1 / 3 + 1) / 2, 0.5], [(1 / 3 + 1) / 2, 1.0]]
@@ -39,8 +44,7 @@ def test_scores_are_means_plain_by_subscenario_or_by_weight():
 )
 def test_overall_score_is_a_mean_over_scenarios_or_over_items(across, expected):
     targets = ScoreTargets.create(ITEMS, across=across)
-    with_overall = targets.with_overall(targets.scenario_means(RESPONSES))
-    np.testing.assert_allclose(with_overall[:, -1], expected)
+    np.testing.assert_allclose(targets.with_overall(targets.scenario_means(RESPONSES))[:, -1], expected)
     np.testing.assert_allclose(RESPONSES @ targets.target("overall").weights, expected)
 
 
@@ -85,18 +89,13 @@ def test_micro_or_macro_is_said_where_it_makes_a_difference_and_win_rates_averag
 
 
 def test_names_and_weights_that_give_no_score_are_refused():
-    with pytest.raises(DataError, match="'overall'"):
-        ScoreTargets.create(ITEMS.with_columns(scenario=pl.lit("overall")))
-    with pytest.raises(DataError, match="'weight'"):
-        ScoreTargets.create(ITEMS.drop("weight"), within="custom")
-    with pytest.raises(DataError, match="'b'"):
-        ScoreTargets.create(ITEMS.with_columns(weight=pl.Series([1.0, -1.0, 1, 1, 1, 1])), within="custom")
+    refuses("'overall'", ScoreTargets.create, ITEMS.with_columns(scenario=pl.lit("overall")))
+    refuses("'weight'", ScoreTargets.create, ITEMS.drop("weight"), within="custom")
+    refuses("'b'", ScoreTargets.create, ITEMS.with_columns(weight=pl.Series([1.0, -1.0, 1, 1, 1, 1])), within="custom")
     with pytest.raises(DataError, match="'code'"):
         ScoreTargets.create(ITEMS.with_columns(weight=pl.Series([1.0, 1.0, 1, 0, 0, 1])), within="custom")
-    with pytest.raises(ParameterError, match="within must be one of 'micro', 'macro', 'custom'"):
-        ScoreTargets.create(ITEMS, within="mean")
-    with pytest.raises(ParameterError, match="'physics'"):
-        ScoreTargets.create(ITEMS).target("physics")
+    refuses("be one of 'micro', 'macro', 'custom'", ScoreTargets.create, ITEMS, within="mean", error=ParameterError)
+    refuses("'physics'", ScoreTargets.create(ITEMS).target, "physics", error=ParameterError)
 
 
 def test_over_items_the_overall_score_is_what_harnesses_weight_by_size():
@@ -124,3 +123,93 @@ def test_only_an_only_scenario_whose_score_is_the_overall_one_has_no_row_of_its_
     assert len(without_only_scenario(rows(quiz=math.nan, overall=math.nan))) == 2
     for table in (rows(quiz=0.5, overall=0.6), rows(one=0.5, two=0.5, overall=0.5), rows(quiz=0.5), rows(overall=0.5)):
         assert without_only_scenario(table) == table
+
+
+TEXTS = [["Paris", "Rome"], ["zwölf", "13", "fourteen"], ["a", "bb", "ccc"]]
+CORRECT = np.array([1, 0, 2])
+
+
+@pytest.fixture
+def padded() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log-likelihoods of 4 models (4, 3, 3), characters and bytes (3, 3)."""
+    log_likelihood = -np.random.default_rng(7).exponential(4.0, (4, 3, 3))
+    characters, n_bytes = np.full((3, 3), np.nan), np.full((3, 3), np.nan)
+    for item, texts in enumerate(TEXTS):
+        log_likelihood[:, item, len(texts) :] = np.nan
+        characters[item, : len(texts)] = [len(text) for text in texts]
+        n_bytes[item, : len(texts)] = [len(text.encode()) for text in texts]
+    return log_likelihood, characters, n_bytes
+
+
+def test_scores_are_those_of_a_loop_over_the_options(padded: tuple[np.ndarray, ...]) -> None:
+    log_likelihood, characters, n_bytes = padded
+    found = (
+        choice_accuracy(log_likelihood, CORRECT),
+        choice_accuracy(log_likelihood, CORRECT, characters),
+        choice_probability(log_likelihood, CORRECT),
+        probability_per_character(log_likelihood, CORRECT, characters),
+        bits_per_byte(log_likelihood, CORRECT, n_bytes),
+    )
+    for model in range(4):
+        for item, (texts, right) in enumerate(zip(TEXTS, CORRECT.tolist(), strict=True)):
+            values = log_likelihood[model, item, : len(texts)].tolist()
+            per_character = [value / len(text) for value, text in zip(values, texts, strict=True)]
+            expected = (
+                float(values.index(max(values)) == right),
+                float(per_character.index(max(per_character)) == right),
+                softmax(values)[right],
+                math.exp(per_character[right]),
+                -values[right] / math.log(2.0) / len(texts[right].encode()),
+            )
+            assert [score[model, item] for score in found] == pytest.approx(expected, rel=1e-13)
+
+
+def test_hand_computed_scores_of_uniform_models_and_several_right_options():
+    log_likelihood = np.array([[-3.0, -3.0, np.nan], [-700.0, -700.0, -700.0]])
+    assert choice_probability(log_likelihood, np.array([1, 2])) == pytest.approx([1 / 2, 1 / 3])
+    log_likelihood = np.array([[5 * math.log(0.5)]])
+    assert bits_per_byte(log_likelihood, np.array([0]), np.array([[5.0]])) == pytest.approx([1.0])
+    assert probability_per_character(log_likelihood, np.array([0]), np.array([[5.0]])) == pytest.approx([0.5])
+    log_likelihood = np.array([[-1.0, -1.0]])
+    assert choice_accuracy(log_likelihood, np.array([0])).tolist() == [1.0]
+    assert choice_accuracy(log_likelihood, np.array([1])).tolist() == [0.0]
+    log_likelihood = np.log([[0.5, 0.2, 0.3]])
+    right = np.array([[False, True, True]])
+    ones = np.ones((1, 3))
+    assert choice_probability(log_likelihood, right) == pytest.approx([0.5])
+    assert choice_accuracy(log_likelihood, right) == pytest.approx([0.0])
+    assert probability_per_character(log_likelihood, right, ones) == pytest.approx([0.3])
+    assert bits_per_byte(log_likelihood, right, ones) == pytest.approx([-math.log2(0.3)])
+
+
+def test_softmax_is_far_from_zero_and_an_unknown_right_option_is_missing():
+    found = choice_probability(np.array([[-5000.0, -5001.0], [-np.inf, -2.0], [-np.inf, -np.inf]]), np.array([0, 0, 0]))
+    assert found[:2] == pytest.approx([1 / (1 + math.exp(-1)), 0.0])
+    assert np.isnan(found[2])
+    log_likelihood = np.array([[-1.0, -2.0], [-1.0, np.nan]])
+    correct = np.array([-1, 1])
+    lengths = np.ones((2, 2))
+    for score in (
+        choice_accuracy(log_likelihood, correct),
+        choice_probability(log_likelihood, correct),
+        probability_per_character(log_likelihood, correct, lengths),
+        bits_per_byte(log_likelihood, correct, lengths),
+    ):
+        assert np.isnan(score).all()
+
+
+def test_single_precision_stays_and_nothing_given_changes(padded: tuple[np.ndarray, ...]) -> None:
+    log_likelihood, characters, _ = padded
+    single = log_likelihood.astype(np.float32)
+    before = single.copy()
+    for score, reference in (
+        (choice_accuracy(single, CORRECT), choice_accuracy(log_likelihood, CORRECT)),
+        (choice_probability(single, CORRECT), choice_probability(log_likelihood, CORRECT)),
+        (
+            probability_per_character(single, CORRECT, characters.astype(np.float32)),
+            probability_per_character(log_likelihood, CORRECT, characters),
+        ),
+    ):
+        assert score.dtype == np.float32
+        assert score == pytest.approx(reference, rel=2e-6)
+    assert np.array_equal(single, before, equal_nan=True)

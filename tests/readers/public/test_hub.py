@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from itembank.errors import DataError
 from itembank.readers.public.fetch import fetch_repository
 from tests.readers.public.loopback import Files, serving
+from tests.readers.reading import refuses
 
 pytestmark = pytest.mark.harness
 hub = pytest.importorskip("huggingface_hub")
@@ -77,16 +77,12 @@ def test_files_that_match_are_fetched(web, tmp_path):
 
 
 def test_too_much_nothing_and_no_repository_are_refused(web, tmp_path):
-    with pytest.raises(DataError, match="at most 1,000 bytes, got 9,452"):
-        fetch_repository("me/store", tmp_path, ("*",), most_bytes=1000)
-    with pytest.raises(DataError, match=r"must hold files named .*parquet, got none"):
-        fetch_repository("me/store", tmp_path, ("*.parquet",), most_bytes=1000)
-    with pytest.raises(DataError, match="me/other cannot be fetched"):
-        fetch_repository("me/other", tmp_path, ("*",), most_bytes=1000)
+    refuses("at most 1,000 bytes, got 9,452", fetch_repository, "me/store", tmp_path, ("*",), most_bytes=1000)
+    refuses(r"files named .*parquet, got none", fetch_repository, "me/store", tmp_path, ("*.parquet",), most_bytes=1000)
+    refuses("me/other cannot be fetched", fetch_repository, "me/other", tmp_path, ("*",), most_bytes=1000)
 
 
 def test_a_hub_that_cannot_be_reached_is_said(web, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(DataError, match="me/store cannot be fetched"):
-        fetch_repository("me/store", tmp_path, ("*",), most_bytes=1000)
+    refuses("me/store cannot be fetched", fetch_repository, "me/store", tmp_path, ("*",), most_bytes=1000)

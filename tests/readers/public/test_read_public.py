@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataWarning, ParameterError
 from itembank.readers.public.fetch import check_address
 from itembank.readers.public.read_public import check_published, read_public
 from itembank.readers.public.sources import Archive, public_source, stores
@@ -17,6 +17,7 @@ from itembank.readers.sources import reader_function, sources
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
+from tests.readers.reading import put, refuses, warns
 
 
 def test_swe_bench_counts_errors_as_the_leaderboard_does(tmp_path):
@@ -37,77 +38,67 @@ def test_swe_bench_counts_errors_as_the_leaderboard_does(tmp_path):
     assert found.responses.items["difficulty"].to_list() == [1, 2, 3, 4]
     assert found.responses.models["date"].to_list() == ["2024-01-01", "2025-01-01"]
     assert (found.check.n_compared, len(found.check.differing)) == (2, 1)
-    with pytest.raises(DataError, match="resolved instances only"):
-        read_public("swebench-verified", tmp_path)
+    refuses("resolved instances only", read_public, "swebench-verified", tmp_path)
 
 
-def test_alpaca_eval_is_compared_with_win_rates(tmp_path):
+def test_stores_are_compared_with_what_they_state(tmp_path):
     write_alpaca_eval(tmp_path, {"a": [1.25, 1.75], "b": [2.0, 1.0]}, win_rates={"a": 50.0, "b": 51.0})
     with pytest.warns(DataWarning, match="1 of 2 scores differ .*'b' on alpaca_eval: 0.5000, published 0.5100"):
         found = read_public("alpaca-eval", tmp_path)
     assert np.sort(found.responses.responses[0]).tolist() == [0.25, 0.75]
-
-
-def test_bfcl_agrees_with_its_own_headers(tmp_path):
     for category in ("simple", "rest"):
-        write_bfcl(tmp_path, {"a": [0], "b": [1, 2]}, category=category)
-    found = read_public("bfcl", tmp_path)
+        write_bfcl(tmp_path / "b", {"a": [0], "b": [1, 2]}, category=category)
+    found = read_public("bfcl", tmp_path / "b")
     assert found.responses.responses.shape == (2, 8)
     assert (found.check.n_compared, found.check.largest) == (2, 0.0)
-
-
-def test_evalplus_and_live_code_bench(tmp_path):
     samples = [{"base_status": "pass", "plus_status": one} for one in ("pass", "fail")]
     content = {"eval": {"Mbpp/2": samples}, "pass_at_k": {"plus": {"pass@1": 0.5}, "base": {"pass@1": 1.0}}}
-    write(tmp_path / "e" / "m_eval_results.json", content)
-    found = read_public("evalplus", tmp_path / "e")
+    write(tmp_path / "c" / "e" / "m_eval_results.json", content)
+    found = read_public("evalplus", tmp_path / "c" / "e")
     assert (found.check.n_compared, found.check.largest) == (1, 0.0)
-    write_live_code_bench(tmp_path / "l", {"m": {"q": [True, False], "r": [True, True]}}, stated=0.7)
-    with pytest.warns(DataWarning, match="0.7500, published 0.7000"):
-        read_public("livecodebench", tmp_path / "l")
+    write_live_code_bench(tmp_path / "c" / "l", {"m": {"q": [True, False], "r": [True, True]}}, stated=0.7)
+    warns("0.7500, published 0.7000", read_public, "livecodebench", tmp_path / "c" / "l")
 
 
-def test_the_second_open_llm_leaderboard_is_compared_with_its_results_files(tmp_path):
+def test_leaderboards_of_open_llm_are_compared_and_have_a_metric_of_each_task(tmp_path):
     for model, right in {"org/a": (1.0, 0.0), "org/b": (1.0, 1.0)}.items():
         samples = [sample(doc, acc_norm=value) for doc, value in enumerate(right)]
         write_run(tmp_path / model.replace("/", "__"), model, {"leaderboard_bbh_x": samples})
         results = next((tmp_path / model.replace("/", "__")).rglob("results_*.json"))
         content = json.loads(results.read_text())
         content |= {"model_name": model, "results": {"leaderboard_bbh_x": {"acc_norm,none": sum(right) / 2}}}
-        results.write_text(json.dumps(content))
+        put(results, content)
     found = read_public("open-llm-leaderboard-v2", tmp_path)
     assert sorted(found.responses.model_ids) == ["org/a", "org/b"]
     assert (found.check.n_compared, found.check.largest) == (2, 0.0)
+    date = "2023-08-01T00-00-00.000000"
+    place = tmp_path / "b" / "details_org__m" / date
+    place.mkdir(parents=True)
+    for task, metrics in FIRST_LEADERBOARD.items():
+        frame = pl.DataFrame({"example": [f"{task} a", f"{task} b"], "query": ["a", "b"], "gold": [0, 0], **metrics})
+        frame.write_parquet(place / f"details_harness|{task}_{date}.parquet")
+    responses = read_public("open-llm-leaderboard-v1", tmp_path).responses
+    assert sorted(responses.responses[0]) == [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]
 
 
-def test_a_folder_that_is_not_there_or_holds_others_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"must be a folder with the files of bfcl \(<date>/score"):
-        read_public("bfcl", tmp_path / "none")
-    with pytest.raises(DataError, match="holds no score files of BFCL"):
-        read_public("bfcl", tmp_path)
-    with pytest.raises(ParameterError, match="must be one of swebench-verified"):
-        read_public("nothing", tmp_path)
-
-
-def test_a_caller_may_choose_otherwise(tmp_path):
-    write_alpaca_eval(tmp_path, {"a": [2.0]}, judge="other")
-    found = read_public("alpaca-eval", tmp_path, spec=ReadingSpec(metric=("other",), scenario="mine"))
-    assert found.responses.items["scenario"].to_list() == ["mine"]
-    assert found.check.n_compared == 0
+def test_folders_of_others_or_choices_of_the_caller(tmp_path):
+    refuses(r"must be a folder with the files of bfcl \(<date>/score", read_public, "bfcl", tmp_path / "none")
+    refuses("holds no score files of BFCL", read_public, "bfcl", tmp_path)
+    refuses("must be one of swebench-verified", read_public, "nothing", tmp_path, error=ParameterError)
+    write_alpaca_eval(tmp_path / "b", {"a": [2.0]}, judge="other")
+    found = read_public("alpaca-eval", tmp_path / "b", spec=ReadingSpec(metric=("other",), scenario="mine"))
+    assert (found.responses.items["scenario"].to_list(), found.check.n_compared) == (["mine"], 0)
 
 
 ANSWER = {"question_id": 1, "category": "law", "answer": "A", "pred": "A"}
 
 
-@pytest.mark.parametrize(
-    ("name", "documents", "says"),
-    [
-        ("model_outputs_m.zip", {"a.json": [ANSWER]}, "must be named model_outputs_<model>_<n>shots.zip"),
-        ("model_outputs_m_5shots.zip", {"a.json": [ANSWER], "b.json": []}, "must hold one JSON file, got 2"),
-        ("model_outputs_m_5shots.zip", {"a.json": [{"pred": "A"}]}, "must be laid out as outputs of MMLU-Pro"),
-        ("model_outputs_m_5shots.zip", None, "cannot be read as an archive of one JSON file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "documents", "says"), [
+    ("model_outputs_m.zip", {"a.json": [ANSWER]}, "must be named model_outputs_<model>_<n>shots.zip"),
+    ("model_outputs_m_5shots.zip", {"a.json": [ANSWER], "b.json": []}, "must hold one JSON file, got 2"),
+    ("model_outputs_m_5shots.zip", {"a.json": [{"pred": "A"}]}, "must be laid out as outputs of MMLU-Pro"),
+    ("model_outputs_m_5shots.zip", None, "cannot be read as an archive of one JSON file"),
+])  # fmt: skip
 def test_archives_of_mmlu_pro_that_are_none_are_refused(name, documents, says, tmp_path):
     if documents is None:
         (tmp_path / name).write_bytes(b"PK")
@@ -115,16 +106,14 @@ def test_archives_of_mmlu_pro_that_are_none_are_refused(name, documents, says, t
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             for one, content in documents.items():
                 archive.writestr(one, json.dumps(content))
-    with pytest.raises(DataError, match=says):
-        read_public("mmlu-pro", tmp_path)
+    refuses(says, read_public, "mmlu-pro", tmp_path)
 
 
 def test_responses_of_openeval_must_name_their_item(tmp_path):
     (tmp_path / "response").mkdir()
     row = {"response_id": "x_1", "model": {"name": "m"}, "scores": {"metric": [{"name": "acc"}], "value": [1.0]}}
     pl.DataFrame([row]).write_parquet(tmp_path / "response" / "x.parquet")
-    with pytest.raises(DataError, match="a response_id must begin with <benchmark>_<time>_<number>, got 'x_1'"):
-        read_public("openeval", tmp_path)
+    refuses("a response_id must begin with <benchmark>_<time>_<number>, got 'x_1'", read_public, "openeval", tmp_path)
 
 
 def test_the_real_preferences_give_the_win_rates_of_the_leaderboard(shared_dir, tmp_path):
@@ -150,20 +139,8 @@ FIRST_LEADERBOARD = {
 }
 
 
-def test_the_first_open_llm_leaderboard_takes_its_metric_of_each_task(tmp_path):
-    date = "2023-08-01T00-00-00.000000"
-    place = tmp_path / "details_org__m" / date
-    place.mkdir(parents=True)
-    for task, metrics in FIRST_LEADERBOARD.items():
-        frame = pl.DataFrame({"example": [f"{task} a", f"{task} b"], "query": ["a", "b"], "gold": [0, 0], **metrics})
-        frame.write_parquet(place / f"details_harness|{task}_{date}.parquet")
-    responses = read_public("open-llm-leaderboard-v1", tmp_path).responses
-    assert sorted(responses.responses[0]) == [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]
-
-
 def test_a_real_run_of_helm(shared_dir):
-    spec = ReadingSpec(metric=("exact_match",))
-    responses = read_public("helm", shared_dir / "logs" / "helm", spec=spec).responses
+    responses = read_public("helm", shared_dir / "logs" / "helm", spec=ReadingSpec(metric=("exact_match",))).responses
     assert responses.n_items == 50
     assert responses.responses.mean() == pytest.approx(0.9)
 
@@ -174,25 +151,16 @@ def matrix():
     return ResponseMatrix.create(values, model_ids=["a", "b"], scenarios=["s", "s", "t", "t"])
 
 
-def test_scores_that_agree_say_nothing(matrix):
+def test_scores_are_compared_with_the_published_ones(matrix):
     published = [("a", "s", 0.5), ("a", "t", 1.0), ("b", None, 0.375), ("other", None, 0.9), ("a", "u", 0.1)]
     check = check_published(matrix, published, tolerance=1e-12)
     assert (check.n_compared, check.largest, check.differing) == (3, 0.0, ())
-
-
-def test_models_that_differ_are_named_with_both_scores(matrix):
     published = [("a", "s", 0.6), ("b", "t", 0.75)]
     with pytest.warns(DataWarning, match=r"1 of 2 scores differ .*'a' on s: 0.5000, published 0.6000"):
         check = check_published(matrix, published, tolerance=0.05)
     assert [one.model_id for one in check.differing] == ["a"]
     assert check.largest == pytest.approx(0.1)
-
-
-def test_rounding_is_no_difference(matrix):
     assert not check_published(matrix, [("b", "t", 0.7504)], tolerance=5e-4).differing
-
-
-def test_nothing_to_compare_with(matrix):
     check = check_published(matrix, [], tolerance=0.1)
     assert check.n_compared == 0
     assert np.isnan(check.largest)
@@ -204,8 +172,9 @@ NEEDED = {
 }  # fmt: skip
 
 
-def test_the_sources_that_must_be_there_are():
+def test_the_sources_that_must_be_there_are_and_an_unknown_name_gets_a_near_one():
     assert set(stores()) >= NEEDED
+    refuses("Did you mean 'alpaca-eval'", public_source, "alpaca_eval", error=ParameterError)
 
 
 @pytest.mark.parametrize("source", stores().values(), ids=stores())
@@ -218,16 +187,10 @@ def test_what_an_entry_names_exists(source):
         check_address(source.download.url)
 
 
-def test_an_unknown_name_gets_a_near_one():
-    with pytest.raises(ParameterError, match="Did you mean 'alpaca-eval'"):
-        public_source("alpaca_eval")
-
-
 @pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 def test_samples_of_irsl_are_trials_of_the_model_that_a_file_is_called_after(tmp_path):
     for model, scores in (("a_bbq", [[1.0, 0.0], [1.0, 1.0]]), ("b_bbq", [[0.0, 0.0], [1.0, 0.0]])):
         pl.DataFrame({"question_idx": [0, 1], "scores": scores}).write_parquet(tmp_path / f"{model}.parquet")
     found = read_public("irsl", tmp_path).responses
     assert (found.model_ids, found.item_ids) == (["a_bbq", "b_bbq"], ["0", "1"])
-    assert found.responses.tolist() == [[0.5, 1.0], [0.0, 0.5]]
-    assert found.n_trials.tolist() == [[2, 2], [2, 2]]
+    assert (found.responses.tolist(), found.n_trials.tolist()) == ([[0.5, 1.0], [0.0, 0.5]], [[2, 2], [2, 2]])
