@@ -246,14 +246,14 @@ def test_what_a_message_advises_gives_the_right_numbers(run, tmp_path, case):
 
 ELSEWHERE = {
     "--model-id": "test_table.py: a table of one model",
-    "--models": "tables of their own, test_known.py",
-    "--items": "tables of their own, test_known.py",
+    "--models": "tables of their own, test_known_parameters.py",
+    "--items": "tables of their own, test_known_parameters.py",
     "--jq": "nested JSON, test_import_jq.py",
     "--limit": "an option of lm_eval",
     "--spec": "empty = 'drop' in a file, test_table.py",
     "--errors": "what lost answers count as, wherever they are read",
     "--scenario": "goes with prefix_scenario, test_long_table.py",
-    "--allow-mixed-prompts": "test_judges.py",
+    "--allow-mixed-prompts": "test_telling_apart.py",
 }
 
 

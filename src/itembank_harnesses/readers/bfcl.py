@@ -14,7 +14,7 @@ from typing import Any
 
 from itembank.errors import DataError, shown
 from itembank.readers.collecting import own_files
-from itembank.readers.json_files import Record, each_record
+from itembank.readers.json_files import Record, as_float, each_record
 from itembank.readers.reading_specs import ReadingSpec
 
 PREFIX = r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)?"
@@ -123,4 +123,4 @@ def _total(value: Any) -> float | None:
     """Sum of a number, or of all steps of a conversation; zero and what is no number are unknown."""
     if isinstance(value, list):
         return sum(_total(one) or 0.0 for one in value) or None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    return as_float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None

@@ -15,7 +15,7 @@ from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect, laid_out, own_files
-from itembank.readers.json_files import Record, listed, mapping
+from itembank.readers.json_files import Record, as_float, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, choices_for, how
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows, join_rows, joined_source
@@ -270,8 +270,9 @@ def _compare(
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
-        means = means if set(spec.metric) <= {USUAL} else []  # they are of no other reward
-        if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] / most - theirs) > AGREEMENT:
+        means = [as_float(one) for one in means if isinstance(one, int | float)] if len(means) == 1 else []
+        is_theirs = set(spec.metric) <= {USUAL}  # they are of no other reward
+        if is_theirs and means and abs(means[0] / most - theirs) > AGREEMENT:
             other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
     tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent, spec)
     if other:

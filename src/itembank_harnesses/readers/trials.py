@@ -14,7 +14,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.progress import ProgressCallback
 from itembank.readers.collecting import own_files, read_each
-from itembank.readers.json_files import Record
+from itembank.readers.json_files import Record, as_float
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
 from itembank.readers.rows import ResponseRows, content_digest, join_rows, rename_model
@@ -211,6 +211,6 @@ def seconds_between(started: Any, finished: Any) -> float | None:
 
 def mean_cost(amounts: Sequence[Any]) -> float | None:
     """Average what is known of some costs; what is no number, infinite or below 0 is not known."""
-    known = [float(one) for one in amounts if isinstance(one, int | float) and not isinstance(one, bool)]
+    known = [as_float(one) for one in amounts if isinstance(one, int | float) and not isinstance(one, bool)]
     known = [one for one in known if 0.0 <= one < math.inf]
     return sum(known) / len(known) if known else None

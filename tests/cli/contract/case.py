@@ -61,7 +61,7 @@ def each(options, reason, *modes):
 # options of reading responses, and others that many commands share
 
 JQ = {"--jq": "tests/cli/test_import_jq.py has JSON of other shapes"}
-MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts", **JQ}
+MIXED = {"--allow-mixed-prompts": "tests/readers/test_agreement.py has logs of other prompts", **JQ}
 MATCHED = {"--match": "tests/harnesses find items in logs of tasks that the bank does not know"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 ONCE = {
