@@ -94,8 +94,9 @@ def test_missing_responses_are_a_warning_and_widen_the_interval(bank):
     responses = without(bank.responses, slice(None), selection.item_ids[::2])
     says = r"of the 45 items of the selection .*: 'org/model-0 \(23\)'.*missing at random"
     with pytest.warns(ModelWarning, match=says) as caught:
-        assert estimate(bank, responses, selection=selection, interval="design").interval_kind == "design"
-    assert len(caught) == 1
+        by_name = estimate(bank, responses, selection=selection, interval="design")
+    told = (len(caught), by_name.interval_kind, by_name.method, by_name.explanation)
+    assert told == (1, "design", "design-based", "")
     kept = bank.responses.take(items=bank.responses.item_indices(selection.item_ids[1::2]))
     with pytest.warns(ModelWarning, match="missing at random"):
         found, absent = (design_based_estimates(bank, some, selection) for some in (responses, kept))
@@ -130,7 +131,6 @@ def test_intervals_cover_if_answers_to_a_scenario_drawn_in_full_are_missing(bank
 
 
 def test_a_model_with_one_answer_changes_no_other_models_estimate(bank):
-    """Its own answer tells no spread; the intervals of the others stay those of the draw."""
     selection = select(bank, 45, method="random", rng=1)
     alone = estimate(bank, bank.responses.take(models=[0, 1]), selection)
     assert not [note for note in alone.notes if note.kind == "few-models"]
@@ -167,8 +167,7 @@ def simulated(*, wrong, n_items, seed=0, easiness=0.5, n_models=150):
     """Return a bank whose item model is right, or belongs to other items, and responses of new models."""
     rng = np.random.default_rng(seed)
     parameters = ItemParameters.create(rng.normal(0.6, 0.8, (n_items, 2)), rng.normal(easiness, 1.2, n_items))
-    chances = probability(parameters, rng.normal(size=(n_models, 2)))
-    base = make_bank(n_models=20, n_items=n_items)
+    chances, base = probability(parameters, rng.normal(size=(n_models, 2))), make_bank(n_models=20, n_items=n_items)
     items = base.responses.items
     if wrong:
         parameters = parameters.take(rng.permutation(n_items))
@@ -284,8 +283,7 @@ def test_simple_random_samples_are_unbiased_with_the_textbook_variance(n):
 
 def systematic_samples(probabilities):
     """Every sample of randomly ordered systematic sampling with its chance: all orders, all ranges of the start."""
-    size = len(probabilities)
-    chance = {}
+    size, chance = len(probabilities), {}
     for order in permutations(range(size)):
         ends = np.cumsum(probabilities[list(order)])
         cuts = np.unique(np.round(np.concatenate([[0.0, 1.0], ends % 1.0]), 12))
@@ -293,8 +291,7 @@ def systematic_samples(probabilities):
             marks = np.floor(ends + 1.0 - (low + high) / 2)  # a mark falls on an item whose count rises
             items = tuple(sorted(np.array(order)[np.diff(marks, prepend=0.0) > 0]))
             chance[items] = chance.get(items, 0.0) + high - low
-    total = sum(chance.values())
-    return np.array(list(chance)), np.array(list(chance.values())) / total
+    return np.array(list(chance)), np.array(list(chance.values())) / sum(chance.values())
 
 
 def test_over_all_unequal_samples_bias_is_small_and_variance_close():

@@ -65,8 +65,7 @@ def drawn_so(design, answers, order):
     is_open, draws, probability = np.ones(answers.size, dtype=bool), [], 1.0
     for item in order:
         known = np.flatnonzero(~is_open)
-        predicted = design.predicted(known, answers[known])
-        draws.append(design.drawn(item, is_open, ~is_open, *predicted))
+        draws.append(design.drawn(item, is_open, ~is_open, *design.predicted(known, answers[known])))
         probability *= draws[-1].probability
         is_open[item] = False
     return draws, probability
@@ -109,8 +108,7 @@ def test_what_is_predicted_is_the_conditional_mean_with_what_is_not_known_of_it(
 
 def test_the_expected_variance_is_that_of_a_draw_if_residuals_are_as_large_as_expected(rng):
     """``sum w^2 s^2 (1 / p - 1)`` is the variance of ``w r / p`` with independent r of mean 0 and variance s^2."""
-    design = small_design(rng)
-    is_open = np.array([True, True, False, True, True])
+    design, is_open = small_design(rng), np.array([True, True, False, True, True])
     expected, variances = design.predicted(np.array([2]), np.array([1.0]))
     found = design.drawn(0, is_open, ~is_open, expected, variances)
     p, w = design.chances(is_open, variances), design.wanted_weights
@@ -120,11 +118,9 @@ def test_the_expected_variance_is_that_of_a_draw_if_residuals_are_as_large_as_ex
 
 
 def test_chances_follow_weights_and_what_is_unsure_and_items_come_so_often(rng):
-    design = small_design(rng)
-    is_open = np.array([True, False, True, True, True])
+    design, is_open = small_design(rng), np.array([True, False, True, True, True])
     variances = design.predicted(np.array([1]), np.array([0.0]))[1]
-    chances = design.chances(is_open, variances)
-    weights = np.where(is_open, design.wanted_weights, 0.0)
+    chances, weights = design.chances(is_open, variances), np.where(is_open, design.wanted_weights, 0.0)
     aimed = weights * np.sqrt(variances)
     np.testing.assert_allclose(chances, (1.0 - FLAT) * aimed / aimed.sum() + FLAT * weights / weights.sum())
     counts = np.bincount([draw(chances, rng.permutation(5), rng) for _ in range(4000)], minlength=5)
@@ -137,8 +133,7 @@ def test_with_everything_answered_scores_are_the_score_itself_and_without_any_an
     draws, _ = drawn_so(design, answers, (3, 0, 4, 1, 2))
     found = scores_of_draws(design, draws, answers, level=0.95)
     np.testing.assert_allclose(np.array(found)[[0, 2, 3], 0], [answers @ design.weights] * 3, atol=1e-12)
-    nothing = np.zeros(0)
-    found = scores_of_draws(design, [], np.full(5, np.nan), level=0.95)
+    nothing, found = np.zeros(0), scores_of_draws(design, [], np.full(5, np.nan), level=0.95)
     np.testing.assert_allclose(found.value[0], design.predicted(nothing.astype(int), nothing)[0] @ design.weights)
     for one, expected in ((found.standard_error, 0.5), (found.low, 0.0), (found.high, 1.0)):
         np.testing.assert_allclose(one, expected)
@@ -177,8 +172,7 @@ def test_a_draw_without_answer_is_left_out_and_others_speak_for_its_item(rng):
     found, variances, _ = _single_estimates(design, kept, answers)
     w = design.wanted_weights
     for row, one in enumerate(kept):
-        scale = 1.0 + w[2] / one.open_weight
-        by_hand = one.rest[-1] + w[2] * one.closed_expected[one.closed == 2][0]
+        scale, by_hand = 1.0 + w[2] / one.open_weight, one.rest[-1] + w[2] * one.closed_expected[one.closed == 2][0]
         by_hand += sum(w[item] * answers[item] for item in one.closed if item != 2)
         by_hand += scale * w[one.item] * (answers[one.item] - one.expected) / one.probability
         assert found[row, -1] == pytest.approx(by_hand)
@@ -225,8 +219,7 @@ def test_a_reach_at_any_stop_is_crossed_as_rarely_as_it_says(rng):
     n = np.arange(1, 2001)
     reach = np.array([reach_at_any_stop(0.9, float(k)) for k in n.tolist()])
     sums = np.cumsum(rng.normal(size=(4000, n.size)), axis=1)
-    crossed = np.mean(np.any(np.abs(sums) / np.sqrt(n) > reach, axis=1))
-    assert 0.04 < crossed < 0.1
+    assert 0.04 < np.mean(np.any(np.abs(sums) / np.sqrt(n) > reach, axis=1)) < 0.1
     assert reach[200] < 2.9
     assert certainty_at_any_stop(reach[200], 201.0) == pytest.approx(0.95)
     assert certainty_at_any_stop(0.1, 20.0) == 0.5
@@ -266,8 +259,7 @@ def coverage(rng, n_worlds, n_most):
                     if n < FEWEST:
                         continue
                     found = scores_of_draws(design, draws, known, level=0.95)
-                    is_in = held(found, truth, 1e-9)[0]
-                    half = float(found.high[0, -1] - found.low[0, -1]) / 2.0
+                    is_in, half = held(found, truth, 1e-9)[0], float(found.high[0, -1] - found.low[0, -1]) / 2.0
                     if n in {30, 60, n_most}:
                         covered[kind, n].append(is_in[-1])
                         covered["scenarios", n].extend(is_in[:-1])
@@ -355,8 +347,7 @@ def test_half_is_predicted_by_the_item_model_and_half_by_factors(sixty_items, n_
 def test_an_answer_is_predicted_from_others_and_from_nine_tenths_of_them(sixty_items):
     bank = sixty_items
     answers = bank.responses.responses[:6][:, ITEMS]
-    before = predicted_answers(known_of(bank, answers), -1).left_out
-    is_same = []
+    before, is_same = predicted_answers(known_of(bank, answers), -1).left_out, []
     for column in range(20):
         changed = answers.copy()
         changed[:, column] = 1.0 - changed[:, column]
@@ -403,8 +394,7 @@ def test_as_many_factors_as_predict_past_models_best(sixty_items):
 def test_the_weakest_and_the_strongest_past_models_are_in_one_part(sixty_items, monkeypatch):
     bank = sixty_items
     turned = dataclasses.replace(bank.responses, responses=1.0 - bank.responses.responses)
-    ranks = rankdata(np.round(bank.known_scores.value.mean(axis=1), 9))
-    expected = np.floor(np.abs(ranks - 10.5)) % 5
+    expected = np.floor(np.abs(rankdata(np.round(bank.known_scores.value.mean(axis=1), 9)) - 10.5)) % 5
     for one in (bank, dataclasses.replace(bank, responses=turned)):
         found = _models_of_folds(one)
         assert len(found) == 5
@@ -416,8 +406,7 @@ def test_the_weakest_and_the_strongest_past_models_are_in_one_part(sixty_items, 
 
 
 def test_models_with_fewer_attempts_are_expected_to_vary_as_past_models_with_so_few_do(rng):
-    chance = 1.0 / (1.0 + np.exp(rng.normal(size=200) - rng.normal(size=(80, 1))))
-    scenarios = ["one", "two"] * 100
+    chance, scenarios = 1.0 / (1.0 + np.exp(rng.normal(size=200) - rng.normal(size=(80, 1)))), ["one", "two"] * 100
     past = rng.binomial(40, chance[:40]) / 40
     bank = calibrate(ResponseMatrix.create(past, scenarios=scenarios, n_trials=np.full(past.shape, 40)))
     drawn_items, found = select(bank, 40, method="drawn", rng=0), {}

@@ -132,8 +132,7 @@ def test_only_the_items_of_the_selection_count_by_its_weights(bank):
     ids = [bank.item_ids[index] for index in (0, 3, 1, 4, 2, 5)]
     scenarios = tuple(item.split("/")[0] for item in ids)
     selection = Selection(tuple(ids), scenarios, np.array([0.9, 0.1, 0.2, 0.8, 0.5, 0.5]), "anchor-irt", bank.bank_id)
-    found = estimate(bank, responses, selection=selection, method="weighted").value
-    values = responses.responses
+    found, values = estimate(bank, responses, selection=selection, method="weighted").value, responses.responses
     np.testing.assert_allclose(found[:, 0], 0.9 * values[:, 0] + 0.1 * values[:, 3])
     np.testing.assert_allclose(found[:, 1], 0.2 * values[:, 1] + 0.8 * values[:, 4])
 
@@ -186,7 +185,6 @@ def test_model_based_intervals_are_normal_quantiles_cut_to_what_is_possible(bank
 
 
 def test_the_overall_error_counts_that_scenarios_share_ability(bank):
-    """Summing independent scenario variances would give less: all three move together with ability."""
     found = estimate(bank, new_models(bank), selection=select(bank, 6, method="random", rng=0), method="p-irt")
     independent = np.sqrt(np.sum(found.standard_error[:, :3] ** 2, axis=1)) / 3.0
     assert np.all(found.standard_error[:, 3] > 1.2 * independent)
@@ -275,7 +273,6 @@ def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
 
 
 def test_one_item_and_one_model_by_enumeration():
-    """Three items, one answered: every number follows from the definitions."""
     parameters = ItemParameters.create(np.array([[1.0], [0.5], [2.0]]), np.array([0.0, 1.0, -1.0]))
     base = make_bank(n_models=4, n_items=3, n_dims=1)
     items = pl.DataFrame({"item_id": ["a", "b", "c"], "scenario": ["s"] * 3, "subscenario": [None] * 3})
@@ -287,16 +284,13 @@ def test_one_item_and_one_model_by_enumeration():
         item_model_bias=np.array([0.1]),
         response_variance=np.array([0.2]),
     )
-    responses = ResponseMatrix.create(np.array([[1.0]]), item_ids=["b"])
-    grid = np.linspace(-8.0, 8.0, 160_001)
+    responses, grid = ResponseMatrix.create(np.array([[1.0]]), item_ids=["b"]), np.linspace(-8.0, 8.0, 160_001)
     theta = grid[np.argmax(-np.logaddexp(0.0, -(0.5 * grid + 1.0)) - 0.5 * grid**2)]
     p = 1.0 / (1.0 + np.exp(-np.array([theta, 2.0 * theta - 1.0])))  # items a and c
     b = 1.0 / (1.0 + np.exp(-(0.5 * theta + 1.0)))
-    ability_variance = 1.0 / (1.0 + 0.25 * b * (1.0 - b))
-    mean = (1.0 + p.sum()) / 3.0
+    ability_variance, mean = 1.0 / (1.0 + 0.25 * b * (1.0 - b)), (1.0 + p.sum()) / 3.0
     slope = (p * (1.0 - p)) @ np.array([1.0, 2.0]) / 3.0
-    variance = slope**2 * ability_variance + np.sum(p * (1.0 - p)) / 9.0
-    share = 0.01 / (0.01 + 0.2)
+    variance, share = slope**2 * ability_variance + np.sum(p * (1.0 - p)) / 9.0, 0.01 / (0.01 + 0.2)
     expected = {"mean": 1.0, "weighted": 1.0, "p-irt": mean, "gp-irt": share + (1.0 - share) * mean}
     for method, value in expected.items():
         found = estimate(bank, responses, method=method)
@@ -484,8 +478,7 @@ def test_attempts_leave_a_share_of_chance_that_is_known_where_no_answer_counts(r
 def test_evidence_at_the_ability_that_is_found_is_the_evidence_of_one_model_alone_as_among_others():
     bank = small_bank()
     observations = Asked.of(bank, with_gaps(new_models(bank), "scattered"), None).observations
-    found = summarise_responses(bank, observations)
-    parameters = bank.parameters.take(observations.positions)
+    found, parameters = summarise_responses(bank, observations), bank.parameters.take(observations.positions)
     abilities = map_abilities(parameters, observations.responses, bank.calibration.prior)
     again = summary_at(ScoreBasis.of_bank(bank), observations, abilities)
     alone = summarise_responses(bank, observations.take(models=np.array([2]), columns=np.arange(30)))
@@ -508,7 +501,6 @@ def test_another_ability_changes_what_is_predicted_and_not_what_is_known():
 
 
 def test_moments_equal_those_of_drawn_scores(rng):
-    """Draw ability from its posterior and unseen responses given it: mean and covariance are the closed ones."""
     n_items, n_draws = 30, 100_000
     parameters = ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items))
     scenario, weights = np.arange(n_items) % 3, rng.random(n_items)
@@ -518,8 +510,7 @@ def test_moments_equal_those_of_drawn_scores(rng):
     sums = predicted_sums(parameters, weights, scenario, 3, theta, mask=mask)
     mean, found = score_posterior(known, sums, (root @ root.T)[None], np.ones(3))
     drawn = theta + rng.standard_normal((n_draws, 2)) @ root.T
-    responses = rng.random((n_draws, n_items)) < probability(parameters, drawn)
-    onto = np.zeros((n_items, 3))
+    responses, onto = rng.random((n_draws, n_items)) < probability(parameters, drawn), np.zeros((n_items, 3))
     onto[np.arange(n_items), scenario] = weights
     scores = known + (responses * mask) @ onto
     np.testing.assert_allclose(mean[0], scores.mean(axis=0), atol=2e-3)

@@ -25,8 +25,7 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 def test_typicality_is_the_fraction_that_fitted_no_better():
-    past = np.array([0.5, 1.0, 1.0, 2.0, np.nan])
-    new = np.array([0.4, 1.0, 1.5, 3.0, np.nan])
+    past, new = np.array([0.5, 1.0, 1.0, 2.0, np.nan]), np.array([0.4, 1.0, 1.5, 3.0, np.nan])
     np.testing.assert_allclose(typicality_among(past, new), [1.0, 0.75, 0.25, 0.0, np.nan])
     assert np.isnan(typicality_among(np.full(12, np.nan), np.ones(3))).all()
     flagged = [Typicality.unknown(3)._replace(typicality=np.array(one)) for one in ([np.nan] * 3, [0.1, 0.05, np.nan])]
@@ -153,14 +152,12 @@ def test_one_model_is_told_beside_a_plain_random_sample():
 
 def some_of(bank, answers, columns, **tables):
     """Answers (n_models, n_items) to some of the bank's items."""
-    ids = [bank.item_ids[column] for column in columns]
-    names = [f"new-{k}" for k in range(len(answers))]
+    ids, names = [bank.item_ids[column] for column in columns], [f"new-{k}" for k in range(len(answers))]
     return ResponseMatrix.create(answers[:, columns], item_ids=ids, model_ids=names, **tables)
 
 
 def test_answers_to_all_items_have_their_scores_for_means(rng):
-    bank = make_bank()
-    answers = (rng.random((3, 30)) < 0.6) * 1.0
+    bank, answers = make_bank(), (rng.random((3, 30)) < 0.6) * 1.0
     found = own_means(bank, some_of(bank, answers, np.arange(30)), level=0.95)
     expected = bank.targets.with_overall(bank.targets.scenario_means(answers))
     np.testing.assert_allclose(np.array(found.scores)[[0, 2, 3]], [expected] * 3, atol=1e-12)
@@ -213,10 +210,8 @@ def test_all_right_and_half_right_have_wilsons_interval_with_the_quantile_of_t()
 @pytest.mark.parametrize("mean", [0.03, 0.3, 0.97])
 @pytest.mark.parametrize(("n_scenarios", "n_each"), [(5, 2), (5, 6), (5, 20)])
 def test_intervals_of_the_overall_mean_hold(mean, n_scenarios, n_each):
-    """Items of unequal difficulty, drawn anew for each of many models."""
     rng, size, covered = np.random.default_rng(1), 200, []
-    index = np.repeat(np.arange(n_scenarios), n_each)
-    shares = np.full(n_scenarios, 1.0 / n_scenarios)
+    index, shares = np.repeat(np.arange(n_scenarios), n_each), np.full(n_scenarios, 1.0 / n_scenarios)
     places = Places(index, np.full(index.size, 1 / size), np.full(n_scenarios, size), shares, True)
     for _ in range(150):
         p = rng.beta(4 * mean, 4 * (1 - mean), (n_scenarios, size))
@@ -227,12 +222,10 @@ def test_intervals_of_the_overall_mean_hold(mean, n_scenarios, n_each):
 
 
 def test_a_full_run_says_its_own_score_first_and_a_selection_is_estimated_all_the_same(rng):
-    bank = small_bank(n_models=30, n_items=60)
-    answers = (rng.random((1, 60)) < 0.5) * 1.0
+    bank, answers = small_bank(n_models=30, n_items=60), (rng.random((1, 60)) < 0.5) * 1.0
     full = some_of(bank, answers, np.arange(60))
     score = 100.0 * float(bank.targets.scenario_means(answers)[0] @ bank.targets.scenario_weights)
-    exact = estimate(bank, full)
-    assert exact.notes[0].text == f"answered all 60 items: its score is {score:.1f} points."
+    assert estimate(bank, full).notes[0].text == f"answered all 60 items: its score is {score:.1f} points."
     chosen = select(bank, 20, method="random")
     found = estimate(bank, full, selection=chosen)
     assert found.notes[0].kind == "own-score"
@@ -248,8 +241,7 @@ def published(*, scenarios=True):
     bank = dataclasses.replace(made, calibration=dataclasses.replace(made.calibration, thresholds={}, tolerance=1e-3))
     kept = without_responses(bank, selections=[select(bank, 12)], only_chosen=True)
     assert kept.n_items < kept.n_total == 60
-    table = bank.responses.items.select("item_id", *(["scenario"] if scenarios else []))
-    return bank, kept, table
+    return bank, kept, bank.responses.items.select("item_id", *(["scenario"] if scenarios else []))
 
 
 @pytest.mark.parametrize("scenarios", [True, False])
@@ -282,8 +274,7 @@ def test_a_random_part_says_its_mean_beside_the_estimate(rng):
     _, kept, table = published()
     rows = np.sort(rng.choice(60, 40, replace=False))
     part = ResponseMatrix.create((rng.random((1, 40)) < 0.5) * 1.0, items=table[rows], model_ids=["new"])
-    found = estimate(kept, part)
-    own = own_means(kept, part, level=0.95)
+    found, own = estimate(kept, part), own_means(kept, part, level=0.95)
     (note,) = [one for one in found.notes if one.kind == "own-mean"]
     used = int(found.n_items[0, -1])
     value, low, high = (100.0 * float(one[0, -1]) for one in (own.scores.value, own.scores.low, own.scores.high))

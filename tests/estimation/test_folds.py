@@ -152,8 +152,7 @@ def test_a_nested_bank_keeps_its_kind_in_folds(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:responses in .* lie between 0 and 1", "ignore:items of .* are not skill")
 def test_thresholds_come_from_the_other_models_and_targets_are_the_whole_banks():
-    base = make_bank(n_models=12, n_items=24)
-    values = np.random.default_rng(0).random((12, 24))
+    base, values = make_bank(n_models=12, n_items=24), np.random.default_rng(0).random((12, 24))
     values[0, :3] = 1.0  # marks: of scores between 0 and 1 alone calibration would say that they may be benchmarks'
     made = calibrate(having(base.responses, ..., values), Variational(item_model="2pl", n_dims=1), rng=0)
     thresholds = [fold.bank.calibration.thresholds for fold in folds(made)]
@@ -242,7 +241,6 @@ def test_intervals_hold_where_every_past_model_is_listed_more_than_once(n_times)
 
 @pytest.mark.filterwarnings("ignore:.* models answer like another one")
 def test_an_external_score_is_learnt_without_copies_too():
-    """The copies of a model that is left out are not in the bank of its fold: nor may their scores be."""
     rng = np.random.default_rng(1)
     difficulty = rng.normal(size=100)
     past = simulated(rng.normal(size=30), difficulty, rng)
@@ -257,7 +255,6 @@ def test_an_external_score_is_learnt_without_copies_too():
 @pytest.mark.filterwarnings("ignore:.*answered unlike")
 @pytest.mark.parametrize("method", ["stacked", "p-irt", "gp-irt", "factor", "weighted", "ridge"])
 def test_no_interval_has_width_zero_while_answers_are_unknown(method):
-    """Past models solved all items or none, so that none was ever estimated wrongly."""
     past = np.repeat([[0.0], [1.0]], 15, axis=0) * np.ones(40)
     new = np.array([np.ones(20), np.zeros(20), np.repeat([1.0, 0.0], 10)])
     bank = calibrate(ResponseMatrix.create(past))
@@ -286,8 +283,7 @@ def test_each_model_gets_what_its_own_fold_said_once_for_a_name(twelve_models):
     for fold in folds(twelve_models):
         np.testing.assert_array_equal(values[0, fold.held_out, 0], 12 - fold.held_out.size)
     copy = dataclasses.replace(twelve_models)
-    first = run_trial(copy, "once", mean_and_rest, SHAPE)
-    assert run_trial(copy, "once", lambda *_: 1 // 0, SHAPE) is first
+    assert run_trial(copy, "once", lambda *_: 1 // 0, SHAPE) is run_trial(copy, "once", mean_and_rest, SHAPE)
     with pytest.raises(ZeroDivisionError):
         run_trial(copy, "another", lambda *_: 1 // 0, SHAPE)
 

@@ -42,8 +42,7 @@ def world():
     intercept[N_ITEMS:] += 1.0  # the leaderboard's items are easier, and of two scenarios alone
     scenario[N_ITEMS:] = scenario[N_ITEMS:] % 2
     p = 1.0 / (1.0 + np.exp(-(ability[:, scenario] * slope + intercept)))
-    answers = (rng.random(p.shape) < p).astype(float)
-    names = [f"s{j}" for j in scenario[:N_ITEMS].tolist()]
+    answers, names = (rng.random(p.shape) < p).astype(float), [f"s{j}" for j in scenario[:N_ITEMS].tolist()]
     items = pl.DataFrame({"item_id": [f"i{k}" for k in range(N_ITEMS)], "scenario": names})
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(p.shape[0])]})
     board = answers[:, N_ITEMS:].mean(axis=1)
@@ -181,8 +180,7 @@ def test_a_draw_gives_no_headline_an_interval_and_selections_go_by_its_past_erro
 
 def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
     """Of normal scores the slope is the mean of their density over themselves, 1 / (2 sqrt(pi) sd)."""
-    sd = np.array([0.05, 0.1, 0.2])
-    at = norm.ppf((np.arange(400) + 0.5) / 400)
+    sd, at = np.array([0.05, 0.1, 0.2]), norm.ppf((np.arange(400) + 0.5) / 400)
     scores = 0.5 + sd * np.column_stack([np.random.default_rng(k).permutation(at) for k in range(3)])
     scores[7, 1] = np.nan
     slopes = headline_slopes(win_rate_headline(scores), scores)
@@ -192,7 +190,6 @@ def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
 
 
 def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
-    """A leaderboard of one scenario of three: its score is learnt from more of its items."""
     bank, new, _ = world()
     truth = bank.targets.scenario_means(new.responses)[:, 0]
     table = pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]})
@@ -221,8 +218,7 @@ def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
 def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
     bank, new, board = world()
     spec = SessionSpec(target="board", budget=Budget(n_items=8), stopping=Stopping(half_width=0.01))
-    pool = prepare_sessions(bank, spec)
-    usual = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
+    pool, usual = prepare_sessions(bank, spec), prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
     assert pool.score_names == ("s0", "s1", "s2", "board")
     assert pool.spec.stopping.half_widths == {"board": 0.01}
     found, truth = [], board[:16]
@@ -265,12 +261,10 @@ def test_what_a_headline_score_does_not_go_with_is_refused():
 
 @pytest.mark.filterwarnings("ignore:.* models answer like another one")
 def test_external_scores_are_estimated_where_past_models_are_listed_twice():
-    """A fold leaves out the copies of the models that it tries, too: more models than those that it tries."""
     rng = np.random.default_rng(5)
     ability, difficulty = rng.normal(size=45), rng.normal(size=80)
     answers = (ability[:, None] - difficulty > rng.logistic(size=(45, 80))) * 1.0
-    past = np.vstack([answers[:40], answers[:3]])
-    models = pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
+    past, models = np.vstack([answers[:40], answers[:3]]), pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
     whole = ResponseMatrix.create(answers, item_ids=[f"i{k:02d}" for k in range(80)])
     bank = calibrate(ResponseMatrix.create(past, models=models, items=whole.items), JointMAP())
     board = models.with_columns(board=pl.Series((10.0 + 50.0 * past.mean(axis=1)).tolist()))

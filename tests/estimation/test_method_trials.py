@@ -50,13 +50,11 @@ def bank():
 @pytest.mark.parametrize("method", CHOSEN)
 def test_each_fold_chooses_its_own_items(bank, method):
     selection = select(bank, 12, method=method, rng=SEED)
-    found = try_methods(Asked.of_past(bank, selection), SPECS)
-    others = 0
+    found, others = try_methods(Asked.of_past(bank, selection), SPECS), 0
     for fold in folds(bank):
         own = select(fold.bank, 12, method=method, rng=SEED)
         others += own.item_ids != selection.item_ids
-        sample = Asked.of_past(fold.bank, own).observations
-        held_out = sample.answered_by_calibration_models(bank, fold.held_out)
+        held_out = Asked.of_past(fold.bank, own).observations.answered_by_calibration_models(bank, fold.held_out)
         known = Known(Asked(fold.bank, held_out), summarise_responses(fold.bank, held_out))
         for number, spec in enumerate(SPECS):
             np.testing.assert_allclose(found.values[number, fold.held_out], point_scores(known, spec), atol=1e-12)
@@ -93,8 +91,7 @@ def test_a_selection_from_a_file_is_tried_as_the_one_that_was_written_and_one_it
 
 
 def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(bank):
-    selection = select(bank, 18, method="v-optimal", rng=0)
-    whole = Asked.of_past(bank, selection)
+    whole = Asked.of_past(bank, select(bank, 18, method="v-optimal", rng=0))
     scenario, items = bank.targets.scenario_index, whole.observations.positions
     keep = np.concatenate([np.flatnonzero(scenario[items] == j)[: 1 + j] for j in range(3)])
     partial = whole.take(models=np.arange(bank.n_models), columns=np.sort(keep))
@@ -111,10 +108,8 @@ def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(ban
 
 
 def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_they_are(bank):
-    """All items that tell the calibration models apart: without some of these fewer do."""
     calibration = dataclasses.replace(bank.calibration, is_degenerate=bank.responses.responses.std(axis=0) == 0.0)
-    bank = dataclasses.replace(bank, calibration=calibration)
-    n_items = int(np.sum(~calibration.is_degenerate))
+    bank, n_items = dataclasses.replace(bank, calibration=calibration), int(np.sum(~calibration.is_degenerate))
     selection = select(bank, n_items, method="anchor-irt", rng=0)
     sizes = [int(np.sum(~fold.bank.calibration.is_degenerate)) for fold in folds(bank)]
     assert min(sizes) < n_items
@@ -147,8 +142,7 @@ def planted(errors):
     """A trial in which methods made these errors (n_members, n_models), in two folds."""
     n_models = errors.shape[1]
     truth = np.full((n_models, 4), 0.5)
-    values = truth + np.repeat(errors[:, :, None], 4, axis=2)
-    small = np.full(truth.shape, 1e-4)
+    values, small = truth + np.repeat(errors[:, :, None], 4, axis=2), np.full(truth.shape, 1e-4)
     expected = Expectations(truth, small, truth, small, truth, np.ones(truth.shape))
     return Trial(truth, values, expected, np.arange(n_models) % 2, np.full(3, 1 / 3))
 
@@ -196,8 +190,7 @@ def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypa
     errors[2] = np.nan
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(errors))
     chosen = choose_method(Asked.of(bank, new_models(bank), None))
-    assert chosen.spec == Stacked()
-    assert "nan" not in chosen.explanation
+    assert (chosen.spec, "nan" in chosen.explanation) == (Stacked(), False)
     assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
     nothing = choose_method(Asked.of(bank, new_models(bank), None))
@@ -221,7 +214,6 @@ def test_few_models_fall_back_on_gp_irt_and_stacked_weighs_all_alike():
 
 
 def test_models_that_cannot_be_left_out_are_not_called_too_few():
-    """One model alone tells items apart: without it there is nothing to fit to."""
     bank = small_bank()
     values = np.ones(bank.responses.responses.shape)
     values[0, ::2] = 0.0
@@ -248,10 +240,8 @@ RECIPE = Recipe(VOptimal(), 6, False, (), (), SIZES)
 @pytest.mark.parametrize("spec", [VOptimal(target="overall"), Stratified()])
 def test_a_trial_is_what_the_verbs_give_with_the_bank_of_a_fold(bank, spec):
     recipe = dataclasses.replace(RECIPE, spec=spec)
-    found = try_stages(dataclasses.replace(bank), recipe, SPECS)
-    fold = folds(bank)[1]
-    routing = first_of_stages(select_by_recipe(fold.bank, recipe, SEED), SIZES)
-    modules = set()
+    found, fold = try_stages(dataclasses.replace(bank), recipe, SPECS), folds(bank)[1]
+    routing, modules = first_of_stages(select_by_recipe(fold.bank, recipe, SEED), SIZES), set()
     for row in fold.held_out.tolist():
         model = bank.responses.take(models=np.array([row]))
         second = next_stage(fold.bank, routing, model)
@@ -292,8 +282,7 @@ def tried(seed):
     """
     rng = np.random.default_rng([seed, 9])
     theta, difficulty = 1.5 * rng.normal(size=N_PAST + N_NEW), 1.8 * rng.normal(size=N_ITEMS)
-    slope = rng.lognormal(0.8, 0.2, N_ITEMS)
-    p = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
+    p = 1.0 / (1.0 + np.exp(-rng.lognormal(0.8, 0.2, N_ITEMS) * (theta[:, None] - difficulty)))
     responses = (rng.random(p.shape) < p).astype(float)
     items = pl.DataFrame({"item_id": [f"i{i}" for i in range(N_ITEMS)], "scenario": ["all"] * N_ITEMS})
     past, new = (

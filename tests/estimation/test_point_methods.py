@@ -44,8 +44,7 @@ def random_parameters(rng, n_items, n_dims):
 
 
 def test_scenario_sums_add_up_each_scenarios_items(rng):
-    values = rng.normal(size=(3, 7))
-    index = np.array([2, 0, 2, 0, 1, 2, 0])
+    values, index = rng.normal(size=(3, 7)), np.array([2, 0, 2, 0, 1, 2, 0])
     expected = np.column_stack([values[:, index == j].sum(axis=1) for j in range(4)])
     np.testing.assert_allclose(scenario_sums(values, index, 4), expected)
     assert [items.tolist() for items in scenario_items(index, 4)] == [[1, 3, 6], [4], [0, 2, 5], []]
@@ -122,8 +121,7 @@ def test_gp_irt_and_the_estimated_factor_by_hand():
     weighted = np.array([[0.5, 0.2], [0.7, np.nan], [0.4, 0.9]])
     scores = np.array([[0.6, 0.2], [0.7, 0.5], [0.6, 0.9]])
     factor = estimated_factor(weighted, scores, np.array([0.2, 0.2]), np.array([10, 5]))
-    assert factor[0] == pytest.approx((0.2 / 10) / ((0.01 + 0.0 + 0.04) / 3))
-    assert factor[1] == np.inf
+    assert (factor[0], factor[1]) == (pytest.approx((0.2 / 10) / ((0.01 + 0.0 + 0.04) / 3)), np.inf)
     nothing = estimated_factor(np.full((2, 1), np.nan), np.zeros((2, 1)), np.array([0.2]), np.array([3]))
     np.testing.assert_array_equal(nothing, [1.0])
 
@@ -193,8 +191,7 @@ def test_every_method_has_its_short_name_and_a_spec_carries_its_choices(rng, met
 
 
 def test_unknown_items_and_methods_are_named(rng):
-    bank = make_bank()
-    responses = ResponseMatrix.create(np.ones((1, 3)), item_ids=["math/0", "maths/3", "art/1"])
+    bank, responses = make_bank(), ResponseMatrix.create(np.ones((1, 3)), item_ids=["math/0", "maths/3", "art/1"])
     with pytest.raises(DataError, match=r"2 of 3 are not: 'maths/3', 'art/1'"):
         estimate_abilities(bank, responses)
     with pytest.raises(ParameterError, match="scoring method"):
@@ -226,8 +223,7 @@ def test_unanswered_items_are_left_out_and_a_model_without_answers_has_the_prior
 def new_responses(bank, *, n_models=5, seed=4):
     """Pass rates of new models on some items, with trials and missing cells, and the items out of order."""
     rng = np.random.default_rng(seed)
-    items = list(rng.permutation(bank.item_ids)[:18])
-    trials = rng.integers(1, 15, (n_models, 18))
+    items, trials = list(rng.permutation(bank.item_ids)[:18]), rng.integers(1, 15, (n_models, 18))
     values = rng.binomial(trials, 0.6) / trials
     values[rng.random(values.shape) < 0.2] = np.nan
     scenarios = bank.responses.items.select("item_id", "scenario")
@@ -260,7 +256,6 @@ def test_calibration_models_bring_their_own_trials(family):
 
 
 def test_models_that_attempted_items_less_often_change_nothing_for_others():
-    """Errors of past models are those of as few attempts; both answered the same items."""
     bank = with_family(make_bank(n_models=12, n_dims=1), "binomial")
     trials = np.stack([np.ones(bank.n_items, int), np.full(bank.n_items, 12)])
     values = np.random.default_rng(3).binomial(trials, 0.6) / trials

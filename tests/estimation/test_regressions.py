@@ -135,8 +135,7 @@ def dense_conditional(model, items, responses, weights):
     covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
     cross = covariance[:, items]
     gain = cross @ np.linalg.inv(covariance[np.ix_(items, items)])
-    mean = model.mean + gain @ (responses - model.mean[items])
-    left = covariance - gain @ cross.T
+    mean, left = model.mean + gain @ (responses - model.mean[items]), covariance - gain @ cross.T
     return weights.T @ mean, np.diag(weights.T @ left @ weights)
 
 
@@ -168,8 +167,7 @@ def test_all_items_observed_give_the_score_itself_and_a_column_that_nobody_answe
 
 
 def test_standardised_errors_have_variance_one_where_the_model_is_true(rng):
-    model = some_model(rng, n_items=120, n_factors=2)
-    factors = rng.normal(size=(4000, 2))
+    model, factors = some_model(rng, n_items=120, n_factors=2), rng.normal(size=(4000, 2))
     responses = model.mean + factors @ model.loadings.T + rng.normal(size=(4000, 120)) * np.sqrt(model.noise)
     weights = np.full((120, 1), 1.0 / 120.0)
     found = predict_factor(model, np.arange(30), weights, responses[:, :30])
@@ -188,8 +186,7 @@ def test_a_fitted_model_beats_the_plain_mean(rng):
 
 
 def test_misfit_is_the_squared_mahalanobis_distance_by_item(rng):
-    model, positions = some_model(rng), np.array([9, 2, 5, 11, 0])
-    responses = rng.random((6, 5))
+    model, positions, responses = some_model(rng), np.array([9, 2, 5, 11, 0]), rng.random((6, 5))
     responses[[1, 4], [2, 0]] = responses[5] = np.nan
     found = predict_factor(model, positions, np.full((14, 1), 1.0 / 14.0), responses).misfit
     covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
@@ -247,8 +244,7 @@ ESTIMATORS = {
 def gappy_problem(rng, n_train=30, n_new=6):
     ability = rng.uniform(0.1, 0.9, (n_train + n_new, 1))
     responses = (rng.random((n_train + n_new, 10)) < ability).astype(float)
-    scores = np.hstack([ability, ability**2])
-    return responses[:n_train], scores[:n_train], responses[n_train:]
+    return responses[:n_train], np.hstack([ability, ability**2])[:n_train], responses[n_train:]
 
 
 def test_additive_data_are_completed_exactly_and_what_nobody_answered_by_means():
@@ -422,13 +418,11 @@ def made_up(rng, n_models=24):
 
 
 def test_stack_weights_of_a_fold_come_from_the_others(rng):
-    spec = Stacked((PIRT(), Weighted()))
-    found = made_up(rng)
+    spec, found = Stacked((PIRT(), Weighted())), made_up(rng)
     inside, truth = found.fold == 2, found.truth.copy()
     truth[inside] += rng.standard_normal(truth[inside].shape)
     other = dataclasses.replace(found, truth=truth)
-    is_same = other.by(spec).value == found.by(spec).value
-    np.testing.assert_array_equal(is_same, np.tile(inside[:, None], (1, 2)))
+    np.testing.assert_array_equal(other.by(spec).value == found.by(spec).value, np.tile(inside[:, None], (1, 2)))
     assert not np.allclose(other.weights(spec), found.weights(spec))
 
 
@@ -513,8 +507,7 @@ def test_what_has_unknown_errors_is_left_out_and_scale_and_order_do_not_matter(r
 def test_combined_by_hand_with_scenarios_that_are_certain_or_unknown():
     values = np.array([[[0.2], [0.4], [np.nan]], [[0.6], [np.nan], [np.nan]], [[0.9], [0.8], [0.5]]])
     weights = np.array([[0.5], [0.25], [0.25]])
-    found = combined(values, weights)
-    np.testing.assert_allclose(found[:, 0], [0.1 + 0.15 + 0.225, (0.2 + 0.2) / 0.75, 0.5])
+    np.testing.assert_allclose(combined(values, weights)[:, 0], [0.1 + 0.15 + 0.225, (0.2 + 0.2) / 0.75, 0.5])
     assert np.isnan(combined(np.array([[[np.nan]], [[0.5]]]), np.array([[1.0], [0.0]])))
     weights, known, lacking = np.array([0.5, 0.5]), np.array([[0.2, 0.4, 0.5]]), np.array([[np.nan, 0.4, 0.5]])
     np.testing.assert_allclose(reconciled(known, np.array([[0.0, 1.0, 1.0]]), weights), [[0.2, 0.8, 0.5]])
@@ -523,8 +516,7 @@ def test_combined_by_hand_with_scenarios_that_are_certain_or_unknown():
 
 
 def test_reconciled_scenarios_are_the_nearest_that_make_the_overall_score(rng):
-    values, variances = rng.random((5, 4)), rng.uniform(0.5, 2.0, size=(5, 4))
-    weights = np.array([0.5, 0.3, 0.2])
+    values, variances, weights = rng.random((5, 4)), rng.uniform(0.5, 2.0, size=(5, 4)), np.array([0.5, 0.3, 0.2])
     found = reconciled(values, variances, weights)
     np.testing.assert_array_equal(found[:, -1], values[:, -1])
     np.testing.assert_allclose(found[:, :-1] @ weights, values[:, -1])
