@@ -1,15 +1,31 @@
-"""Evidence on keys against sums over the grid written out, and simulated faults."""
+"""Evidence on items, abilities and statistics of fit: against sums written out, by hand, and by simulated faults."""
 
 import numpy as np
+import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
+from scipy.stats import binom
 
+from itembank.auditing.fit_statistics import (
+    FitStatistics,
+    ItemGroup,
+    cumulative_sums,
+    detectable_rises,
+    fit_p_values,
+    fit_statistics,
+    joint_p_value,
+    mean_square,
+    onset,
+    upper_p_values,
+)
 from itembank.auditing.item_evidence import (
     INTERCEPTS,
     NEAREST,
     SLOPES,
     _log_weights,
     _weighed,
+    adjusted_scores,
     best_models,
     curves_at,
     defect_probability,
@@ -22,6 +38,8 @@ from itembank.auditing.item_evidence import (
     rank_quality,
     share_right,
 )
+from itembank.errors import DataError
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.responses.responses import ResponseMatrix
 from tests.auditing.panels import make_answers
 
@@ -47,8 +65,7 @@ def test_ratios_are_those_of_marginal_likelihoods_summed_over_the_grid():
         keyed = likelihood(p) + log_prior
         other = logsumexp([*(likelihood(1.0 - p) + log_prior), *(likelihood((1.0 - p) / 3.0) + log_prior)]) - np.log(2)
         flat = np.array([a == 0.0 for a, _ in points])
-        unrelated = logsumexp(keyed[flat]) - logsumexp(log_prior[flat])
-        posterior = np.exp(keyed - logsumexp(keyed))
+        unrelated, posterior = logsumexp(keyed[flat]) - logsumexp(log_prior[flat]), np.exp(keyed - logsumexp(keyed))
         a, b = np.array(points).T
         assert key_ratio[item] == pytest.approx(other - logsumexp(keyed))
         assert noise_ratio[item] == pytest.approx(unrelated - logsumexp(keyed))
@@ -74,8 +91,7 @@ def test_the_distribution_of_curves_is_learnt_from_the_items():
 
 def test_wrong_keys_are_found_and_missing_answers_do_not_matter_much():
     values, theta = make_answers(n_models=80, n_items=300, seed=2)
-    is_bad = np.arange(300) < 15
-    rng = np.random.default_rng(5)
+    is_bad, rng = np.arange(300) < 15, np.random.default_rng(5)
     values[:, is_bad] = (1.0 - values[:, is_bad]) * (rng.random((80, 15)) < 1.0 / 3.0)
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
     assert rank_quality(found["key_ratio"].to_numpy(), is_bad) > 0.97
@@ -91,8 +107,7 @@ def test_an_item_without_an_answer_has_the_curve_of_the_average_item():
     values, _ = make_answers(n_models=30, n_items=40)
     values[:, 7] = np.nan
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
-    assert found["key_ratio"][7] == pytest.approx(0.0, abs=1e-9)
-    assert found["noise_ratio"][7] == pytest.approx(0.0, abs=1e-9)
+    assert (found["key_ratio"][7], found["noise_ratio"][7]) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 def test_item_rest_correlation_of_a_small_table_worked_by_hand():
@@ -100,6 +115,8 @@ def test_item_rest_correlation_of_a_small_table_worked_by_hand():
     # item 0: right for rests (2, 1), wrong for (1, 0). Means 1.5 and 0.5, sd of all four 0.7071: r = 1 / 0.7071 x 0.5
     found = item_rest_correlations(values, np.ones((4, 3), dtype=bool))
     assert found[0] == pytest.approx((1.5 - 0.5) / np.sqrt(0.5) * 0.5)
+    # one that all answer alike has none
+    assert item_rest_correlations(np.eye(3) * [1.0, 1.0, 0.0], np.ones((3, 3), dtype=bool))[2] == 0.0
 
 
 def test_item_rest_correlation_with_answers_missing_is_that_over_the_models_that_answered():
@@ -107,14 +124,9 @@ def test_item_rest_correlation_with_answers_missing_is_that_over_the_models_that
     observed = np.random.default_rng(1).random(values.shape) < 0.7
     found = item_rest_correlations(np.where(observed, values, 0.0), observed)
     for item in range(12):
-        others = np.delete(np.arange(12), item)
-        rows = np.flatnonzero(observed[:, item])
+        others, rows = np.delete(np.arange(12), item), np.flatnonzero(observed[:, item])
         rest = [values[i, others][observed[i, others]].mean() for i in rows]
         assert found[item] == pytest.approx(np.corrcoef(values[rows, item], rest)[0, 1])
-
-
-def test_an_item_that_all_answer_alike_has_no_correlation():
-    assert item_rest_correlations(np.eye(3) * [1.0, 1.0, 0.0], np.ones((3, 3), dtype=bool))[2] == 0.0
 
 
 def test_worth_is_the_loss_of_like_items_by_alpha_without_the_item():
@@ -128,9 +140,7 @@ def test_worth_is_the_loss_of_like_items_by_alpha_without_the_item():
     whole = signal_to_noise(values)
     expected = [(whole - signal_to_noise(np.delete(values, j, axis=1))) / (whole / 10) for j in range(10)]
     assert item_worth(values, np.ones(values.shape, dtype=bool)) == pytest.approx(expected)
-
-
-def test_an_item_with_a_wrong_key_harms_the_ranking():
+    # an item with a wrong key harms the ranking
     values, _ = make_answers(n_models=200, n_items=40)
     values[:, 3] = 1.0 - values[:, 3]
     worth = item_worth(values, np.ones(values.shape, dtype=bool))
@@ -142,23 +152,20 @@ def test_an_item_with_a_wrong_key_harms_the_ranking():
 def test_the_best_models_are_those_that_answered():
     observed = np.array([[True, False], [True, True], [True, True], [True, True], [True, True]])
     marked = best_models(np.array([5.0, 4.0, 1.0, 2.0, 3.0]), observed)
-    assert np.flatnonzero(marked[:, 0]).tolist() == [0, 1, 4]
-    assert np.flatnonzero(marked[:, 1]).tolist() == [1, 3, 4]
+    assert (np.flatnonzero(marked[:, 0]).tolist(), np.flatnonzero(marked[:, 1]).tolist()) == ([0, 1, 4], [1, 3, 4])
 
 
 def test_one_group_of_items_against_another_gives_the_difference_of_log_odds():
     # 300 of 1,000 against 100 of 1,000: log(3 / 7) - log(1 / 9) = 1.350; the prior draws it in by less than 0.02
     mark = np.repeat([1.0, 0.0], 1000)[:, None]
-    is_bad = np.concatenate([np.arange(1000) < 300, np.arange(1000) < 100])
-    weights = fit_defect_weights(mark, is_bad)
+    weights = fit_defect_weights(mark, np.concatenate([np.arange(1000) < 300, np.arange(1000) < 100]))
     assert weights[1] == pytest.approx(np.log(27 / 7), abs=0.02)
     assert defect_probability(mark, weights)[[0, 1500]] == pytest.approx([0.3, 0.1], abs=0.002)
 
 
 def test_probabilities_out_of_fold_do_not_see_the_labels_of_their_fold():
-    rng = np.random.default_rng(0)
-    features, fold = rng.standard_normal((200, 2)), np.arange(200) % 2
-    is_bad = rng.random(200) < 0.3
+    rng, fold = np.random.default_rng(0), np.arange(200) % 2
+    features, is_bad = rng.standard_normal((200, 2)), rng.random(200) < 0.3
     other = np.where(fold == 0, ~is_bad, is_bad)  # all labels of the first fold are turned
     first, second = out_of_fold(features, is_bad, fold), out_of_fold(features, other, fold)
     assert first[fold == 0] == pytest.approx(second[fold == 0])
@@ -177,3 +184,110 @@ def test_the_share_right_among_the_first_does_not_depend_on_the_order_of_equals(
     assert share_right(score, is_bad, 2) == pytest.approx((1.0 + 0.5) / 2)
     assert share_right(score[::-1], is_bad[::-1], 2) == share_right(score, is_bad, 2)
     assert share_right(score, is_bad, 100) == pytest.approx(4 / 6)
+
+
+def test_scores_of_models_that_answered_other_items_are_those_on_all_items():
+    ability, ease = np.array([0.1, 0.3, 0.5, 0.2]), np.array([0.0, 0.1, 0.2, 0.3, 0.4])
+    values = ability[:, None] + ease
+    observed = np.ones_like(values, dtype=bool)
+    observed[0, :3] = observed[1, 3:] = observed[2, 0] = False  # the first model was asked easy items only
+    assert adjusted_scores(np.where(observed, values, np.nan), observed) == pytest.approx(values.mean(axis=1), abs=1e-6)
+    assert adjusted_scores(values, np.zeros_like(observed)).tolist() == [0.0] * 4
+    assert adjusted_scores(values, np.ones_like(observed)) == pytest.approx(values.mean(axis=1))
+
+
+def test_subscenarios_of_enough_items_are_groups_of_their_own_and_an_audit_needs_five_models():
+    names = ["large"] * 20 + ["small"] * 5 + [None] * 5
+    items = pl.DataFrame({"item_id": [f"i{j}" for j in range(30)], "scenario": "all", "subscenario": names})
+    values = (np.random.default_rng(0).random((9, 30)) < 0.6).astype(float)
+    panel = panel_of(ResponseMatrix.create(values, items=items))
+    assert panel.theta.shape == (9, 2)
+    assert [len(set(panel.group[rows])) for rows in (slice(20), slice(20, None))] == [1, 1]
+    assert panel.theta.mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert panel.theta.std(axis=0) == pytest.approx([1.0, 1.0])
+    with pytest.raises(DataError, match="at least 5 models with answers, got 4"):
+        panel_of(ResponseMatrix.create(np.eye(4)))
+
+
+def test_abilities_by_wrong_answers_are_those_by_right_ones_turned_round():
+    values = (np.random.default_rng(0).random((9, 30)) < 0.8).astype(float)
+    right, wrong = (panel_of(ResponseMatrix.create(one)).theta for one in (values, 1.0 - values))
+    np.testing.assert_allclose(wrong, -right, atol=1e-12)
+
+
+NOTHING = np.zeros(0, dtype=bool)
+SCENARIO, NAMED = (ItemGroup(kind, kind, NOTHING, NOTHING) for kind in ("scenario", "named"))
+
+
+def test_cumulative_sums_by_hand():
+    upper, lower = cumulative_sums(np.array([[1.0, -0.5, 2.0, -3.0, -0.25]]))
+    assert_allclose(upper, [[0.75, 0.0, 1.75, 0.0, 0.0]])
+    assert_allclose(lower, [[0.0, -0.25, 0.0, -2.75, -2.75]])
+
+
+@pytest.mark.parametrize(
+    ("residuals", "first", "got_better"),
+    [([0.1, 0.0, -1.0, -1.0, -1.0], 3, False), ([2.0, 2.0, 0.0], 1, True), ([0.0, -9.0, 1.0, 1.0], 2, False)],
+)
+def test_the_onset_is_the_first_answer_of_the_largest_excursion(residuals, first, got_better):
+    assert onset(cumulative_sums(np.array([residuals]))[:, 0]) == (first, got_better)
+
+
+def test_p_values_count_the_past_models_that_are_as_unusual():
+    past = np.array([1.0, 2.0, 2.0, 3.0, np.nan])
+    assert_allclose(upper_p_values(np.array([0.0, 2.0, 2.5, 9.0, np.nan]), past), [1.0, 0.8, 0.4, 0.2, np.nan])
+    assert np.isnan(upper_p_values(np.ones(2), np.full(3, np.nan))).all()
+
+
+def test_joint_p_values_are_those_of_simes():
+    assert joint_p_value([0.01, 0.5, 0.02, 0.9]) == pytest.approx(min(4 * 0.01, 4 * 0.02 / 2, 4 * 0.5 / 3, 0.9))
+    assert joint_p_value([0.04]) == 0.04
+    assert joint_p_value([float("nan")]) == joint_p_value([]) == 1.0
+
+
+def statistics(rng, n_models, n_groups=4):
+    """Statistics of models that are all alike; groups and misfit go together, as they do in answers."""
+    common = rng.normal(size=(n_models, 1))
+    deviation = 3.0 * (common + rng.normal(size=(n_models, n_groups)))
+    misfit = np.exp(0.3 * common[:, 0] + 0.2 * rng.normal(size=n_models))
+    outfit = misfit * rng.uniform(0.8, 1.2, n_models)
+    return FitStatistics(misfit, outfit, 0.1 * deviation, deviation, np.abs(rng.normal(size=n_models)))
+
+
+def test_models_like_the_past_ones_are_called_unusual_as_often_as_said(rng):
+    n_past, n_new, n_draws = 99, 20, 60
+    groups, false_alarms = (SCENARIO, SCENARIO, SCENARIO, NAMED), np.zeros(3)
+    for _ in range(n_draws):
+        overall, of_groups, _ = fit_p_values(statistics(rng, n_new), statistics(rng, n_past), groups)
+        assert_allclose(of_groups[:, :3].min(axis=1) >= 0.01, True)
+        named, any_scenario = of_groups[:, 3] <= 0.05, of_groups[:, :3].min(axis=1) <= 0.05
+        false_alarms += [np.sum(overall <= 0.05), named.sum(), any_scenario.sum()]
+    # each draw has one set of past models, which makes counts vary twice as much as independent ones
+    low, high = (binom.ppf(q, n_draws * n_new, 0.05) for q in (0.0005, 0.9995))
+    middle = 0.05 * n_draws * n_new
+    assert np.all((false_alarms > middle - 2.0 * (middle - low)) & (false_alarms < middle + 2.0 * (high - middle)))
+
+
+def test_detectable_rises_are_found_nine_times_in_ten(rng):
+    past, new = statistics(rng, 4000, 1), statistics(rng, 4000, 1)
+    raised = new._replace(deviation=new.deviation + 10.0 * detectable_rises(past))
+    _, of_groups, _ = fit_p_values(raised, past, (NAMED,))
+    assert np.mean(of_groups <= 0.05) == pytest.approx(0.9, abs=0.03)
+
+
+def test_outfit_by_hand():
+    answers, expected = np.array([[1.0, 0.0, 1.0]]), np.array([[0.5, 0.2, 0.001]])
+    assert_allclose(mean_square(answers, expected), [(1.0 + 0.2 / 0.8 + 0.98 / 0.02) / 3.0])
+
+
+def test_groups_of_too_few_answers_are_not_examined(rng):
+    model, items = FactorModel(np.full(40, 0.5), np.zeros((40, 0)), np.full(40, 0.25)), np.arange(20)
+    groups = tuple(ItemGroup("g", "named", one, ~one) for one in (np.arange(40) < 4, np.arange(40) < 10))
+    answers = rng.integers(0, 2, (3, 20)).astype(float)
+    found = fit_statistics(model, items, answers, groups, is_ordered=False)
+    assert np.isnan(found.difference[:, 0]).all()
+    assert_allclose(found.difference[:, 1], answers[:, :10].mean(axis=1) - 0.5)
+    assert_allclose(found.deviation[:, 1], found.difference[:, 1] / np.sqrt(0.25 / 10))
+    assert_allclose(found.misfit, 1.0)  # every answer is one standard deviation from one half
+    assert np.isnan(found.cusum).all()
+    assert_array_equal(np.isnan(fit_statistics(model, items, answers, groups, is_ordered=True).cusum), False)

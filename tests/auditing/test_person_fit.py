@@ -1,17 +1,33 @@
-"""Fit of new models: the same typicality as estimates, planted leaks, shifts, sessions and changed runs."""
+"""Fit of new models and drift of items: typicality as of estimates; what was planted is found, and little else."""
 
 import dataclasses
+import datetime
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from itembank.auditing import fit_statistics
+from itembank.auditing.check import check_models
+from itembank.auditing.item_drift import (
+    ItemDrift,
+    PastResiduals,
+    find_drift,
+    item_drift,
+    leverages,
+    marked_by_chance,
+    standardised_sums,
+    surest_variance,
+)
 from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit, item_groups
 from itembank.bank.bank_files import save_bank
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.living.notes import retire
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
@@ -19,16 +35,9 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.auditing.panels import bank, clean
 from tests.bank.banks import make_bank
-from tests.estimation.simulated import new_models
+from tests.estimation.simulated import having, new_models
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-
-
-def with_answers(matrix, change):
-    """Change a copy of the answers in place."""
-    values = matrix.responses.copy()
-    change(values)
-    return dataclasses.replace(matrix, responses=values)
 
 
 @pytest.fixture
@@ -37,12 +46,7 @@ def suspected():
 
 
 def leaked(matrix, item_ids):
-    columns = matrix.item_indices(item_ids)
-
-    def change(values):
-        values[:, columns] = 1.0
-
-    return with_answers(matrix, change)
+    return having(matrix, (slice(None), matrix.item_indices(item_ids)), 1.0)
 
 
 def test_typicality_is_that_of_estimates():
@@ -56,12 +60,9 @@ def test_clean_models_fit():
     found = check_fit(bank(), clean(40, 5))
     assert found.table.filter(verdict="misfits").height <= 6  # of 40, at one in twenty and past models counted anew
     assert set(found.table["n_past"]) == {60}
-    fits = found.table.filter(verdict="fits")
-    fitting = dataclasses.replace(found, table=fits, found=())
-    assert fitting.suits
-    assert fitting.verdicts[0].endswith(": nothing unusual.")
-    assert ONE_RUN in found.hints
-    assert SHIFT in found.hints
+    fitting = dataclasses.replace(found, table=found.table.filter(verdict="fits"), found=())
+    assert (fitting.suits, fitting.verdicts[0].endswith(": nothing unusual.")) == (True, True)
+    assert {ONE_RUN, SHIFT} <= set(found.hints)
 
 
 def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monkeypatch):
@@ -71,23 +72,17 @@ def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monk
     measured, plain = [], fit_statistics.statistics_by
     monkeypatch.setattr(fit_statistics, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
     first = check_fit(tmp_path / "bank", new)
-    assert len(measured) == 3  # folds
     assert check_fit(tmp_path / "bank", new).table.equals(first.table)
     assert not check_fit(tmp_path / "bank", others).table.equals(first.table)
-    assert len(measured) == 3
+    assert len(measured) == 3  # folds
     one, ids = new.take(models=np.arange(1)), new.item_ids
-    tries = (
-        {"groups": {"some": ids[::4]}},
-        {"groups": {"some": ids[1::4]}},
-        {"groups": {"some": ids[1::4]}, "reference": ids[::4]},
-        {"order": {one.model_ids[0]: ids}},
-        {"order": {one.model_ids[0]: ids[::-1]}},
-    )
+    (name,), some, others = one.model_ids, {"some": ids[::4]}, {"some": ids[1::4]}
+    tries = [{"groups": some}, {"groups": others}, {"groups": others, "reference": ids[::4]}]
+    tries += [{"order": {name: ids}}, {"order": {name: ids[::-1]}}]
     for number, choices in enumerate(tries, start=2):
         check_fit(tmp_path / "bank", one, **choices)
         assert len(measured) == 3 * number
     check_fit(tmp_path / "bank", new.take(items=np.arange(24)))
-    assert len(measured) == 3 * (len(tries) + 2)
     assert check_fit(tmp_path / "bank", new).table.equals(first.table)
     assert len(measured) == 3 * (len(tries) + 2)
 
@@ -103,56 +98,43 @@ def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):
     assert (after["verdict"] == "higher").mean() >= 0.5
     assert not raised.suits
     assert any("public" in sentence and "No interval covers that" in sentence for sentence in raised.verdicts)
-    assert any("a rise of" in hint for hint in raised.hints)
-    assert ONE_RUN not in raised.hints
+    assert (any("a rise of" in hint for hint in raised.hints), ONE_RUN in raised.hints) == (True, False)
+    # a reference alone makes all others suspected
+    private, answers = [item for item in clean().item_ids if item not in set(suspected)], leaked(clean(), suspected)
+    by_name = check_fit(bank(), answers, groups={"all others": suspected}, reference=private)
+    assert check_fit(bank(), answers, reference=private).groups.equals(by_name.groups)
 
 
-def test_a_reference_alone_makes_all_others_suspected(suspected):
-    private = [item for item in bank().responses.item_ids if item not in set(suspected)]
-    by_name = check_fit(bank(), leaked(clean(), suspected), groups={"all others": suspected}, reference=private)
-    alone = check_fit(bank(), leaked(clean(), suspected), reference=private)
-    assert alone.groups.equals(by_name.groups)
+def worse(n_models, seed):
+    rng, parameters = np.random.default_rng(seed), bank().parameters
+    chance = probability(parameters, rng.normal(size=(n_models, parameters.n_dims)) - 0.7)
+    return ResponseMatrix.create((rng.random(chance.shape) < chance).astype(float), items=bank().responses.items)
 
 
 def test_a_uniform_shift_is_lower_ability_and_is_not_claimed():
-    """Models of the bank's item model, all of them a standard deviation worse."""
-    rng, parameters = np.random.default_rng(8), bank().parameters
-    theta = rng.normal(size=(40, parameters.n_dims)) - 0.7
-    values = (rng.random((40, 120)) < probability(parameters, theta)).astype(float)
-    found = check_fit(bank(), ResponseMatrix.create(values, items=bank().responses.items))
+    """Models of the bank's item model, all of them a standard deviation worse; nor does that move an item."""
+    found = check_fit(bank(), worse(40, 8))
     assert found.table.filter(verdict="misfits").height <= 8
     assert SHIFT in found.hints
+    assert len(item_drift(bank(), worse(30, 3)).drifted) <= 10
 
 
 def test_a_lost_scenario_is_named_with_the_answers_against_expectation():
-    is_math = (clean().items["scenario"] == "math").to_numpy()
-
-    def fail(values):
-        values[0, is_math] = 0.0
-
-    failed = with_answers(clean(), fail)
+    failed = having(clean(), (0, (clean().items["scenario"] == "math").to_numpy()), 0.0)
     found = check_fit(bank(), failed)
     row = found.table.row(0, named=True)
-    assert "math" in row["groups"]
-    assert row["verdict"] == "misfits"
+    assert ("math" in row["groups"], row["verdict"]) == (True, "misfits")
     wrong = row["wrong_against_expectation"]
     assert "math" in {one.split("/")[0] for one in wrong}
     assert (failed.responses[0, failed.item_indices(wrong)] == 0.0).all()
     (sentence,) = (one for one in found.found if one.startswith(f"{failed.model_ids[0]}:"))
-    assert "math" in sentence
-    assert "points lower" in sentence
+    assert ("math" in sentence, "points lower" in sentence) == (True, True)
     assert f"(typicality {row['typicality']:.2f}, outfit {row['outfit']:.2f}, p {row['p_value']:.3f})" in sentence
 
 
 def test_a_session_that_gets_worse_is_found_and_where():
-    rng = np.random.default_rng(2)
-    order = [bank().responses.item_ids[i] for i in rng.permutation(120)]
-    columns = clean().item_indices(order)
-
-    def degrade(values):
-        values[0, columns[60:]] = 0.0
-
-    spoilt = with_answers(clean(), degrade)
+    order = [bank().responses.item_ids[i] for i in np.random.default_rng(2).permutation(120)]
+    spoilt = having(clean(), (0, clean().item_indices(order)[60:]), 0.0)
     name = spoilt.model_ids[0]
     found = check_fit(bank(), spoilt, order={name: order})
     assert found.table["model_id"].to_list() == spoilt.model_ids
@@ -172,8 +154,7 @@ def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(m
         session = AdaptiveSession(pool, model_id=name)
         for number in range(60):
             (item,) = session.ask()
-            column = clean(2).item_indices([item])[0]
-            spoilt = row == 1 and number >= 30 and rng.random() < 0.9
+            column, spoilt = clean(2).item_indices([item])[0], row == 1 and number >= 30 and rng.random() < 0.9
             values[row, column] = 0.0 if spoilt else clean(2).responses[row, column]
             session.tell(item, values[row, column])
             orders.setdefault(name, []).append(item)
@@ -185,18 +166,12 @@ def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(m
     assert any(one.startswith(f"{answered.model_ids[1]}: answers get worse") for one in found.found)
     assert 20 <= fits["changed_from"][1] <= 40
     same_items = check_fit(bank(), answered, order=orders).table
-    assert same_items["n_past"].to_list() == [60, 60]
-    assert same_items["misfit"].to_list() == fits["misfit"].to_list()
+    assert (same_items["n_past"].to_list(), same_items["misfit"].to_list()) == ([60, 60], fits["misfit"].to_list())
 
 
 def test_models_with_other_answers_are_each_compared_with_their_own_items():
-    def drop(values):
-        values[0, ::2] = np.nan
-        values[1, ::3] = np.nan
-
-    part = with_answers(clean(), drop)
-    together = check_fit(bank(), part)
-    alone = check_fit(bank(), part.take(models=np.array([1])))
+    part = having(having(clean(), (0, slice(None, None, 2))), (1, slice(None, None, 3)))
+    together, alone = check_fit(bank(), part), check_fit(bank(), part.take(models=np.array([1])))
     assert together.table[1].equals(alone.table)
     assert together.groups.filter(model_id=part.model_ids[1]).equals(alone.groups)
     assert together.table["n_items"][:3].to_list() == [60, 80, 120]
@@ -206,30 +181,20 @@ def test_changed_contents_are_left_out_and_other_conditions_told():
     items = bank().responses.items.with_columns(content_hash=pl.lit("old"), task_version=pl.lit("1"))
     models = bank().responses.models.with_columns(lm_eval_version=pl.lit("0.4.2"))
     known = dataclasses.replace(bank().responses, items=items, models=models)
-    is_first = pl.int_range(pl.len()) < 7
-    changed = dataclasses.replace(
-        clean(),
-        items=items.with_columns(
-            content_hash=pl.when(is_first).then(pl.lit("new")).otherwise("content_hash"), task_version=pl.lit("2")
-        ),
-        models=clean().models.with_columns(lm_eval_version=pl.lit("0.4.9")),
-    )
+    content = pl.when(pl.int_range(pl.len()) < 7).then(pl.lit("new")).otherwise("content_hash")
+    items = items.with_columns(content_hash=content, task_version=pl.lit("2"))
+    models = clean().models.with_columns(lm_eval_version=pl.lit("0.4.9"))
+    changed = dataclasses.replace(clean(), items=items, models=models)
     found = check_fit(dataclasses.replace(bank(), responses=known), changed)
     assert [change.split(" ")[0] for change in found.changes] == ["the", "task_version", "lm_eval_version"]
-    assert "7 of 120 items" in found.changes[0]
-    assert "'0.4.9'" in found.changes[2]
-    assert set(found.table["n_items"]) == {113}
-    assert not found.suits
-    nothing_left = changed.take(items=np.arange(7))
+    assert ("7 of 120 items" in found.changes[0], "'0.4.9'" in found.changes[2]) == (True, True)
+    assert (set(found.table["n_items"]), found.suits) == ({113}, False)
     with pytest.raises(DataError, match="at least one item must have the content"):
-        check_fit(dataclasses.replace(bank(), responses=known), nothing_left)
+        check_fit(dataclasses.replace(bank(), responses=known), changed.take(items=np.arange(7)))
 
 
 def test_probabilities_beside_right_and_wrong_answers_are_refused():
-    def one_is_graded(values):
-        values[2, 7] = 0.5
-
-    matrix = with_answers(clean(), one_is_graded)
+    matrix = having(clean(), (2, 7), 0.5)
     with pytest.raises(DataError, match=rf"1 of 120 items have others: '{matrix.item_ids[7]}'"):
         check_fit(bank(), matrix)
 
@@ -238,8 +203,7 @@ def test_few_models_cannot_tell_and_say_so():
     small = make_bank(n_models=14, n_items=40, n_dims=1, seed=6)
     found = check_fit(small, small.responses.take(models=np.array([0, 1])))
     assert any("none can be called unusual" in hint for hint in found.hints)
-    assert found.verdicts == ()
-    assert "misfits" not in found.table["verdict"]
+    assert (found.verdicts, "misfits" in found.table["verdict"]) == ((), False)
     with pytest.raises(DataError, match="takes at least 10, and bank"):
         check_fit(make_bank(n_models=9), small.responses)
 
@@ -261,31 +225,174 @@ def test_groups_are_checked(groups, reference, message):
 
 
 def test_bank_models_with_gaps_count_where_they_answered_most():
-    rng = np.random.default_rng(1)
-    values = bank().responses.responses.copy()
-    values[rng.random(values.shape) < 0.02] = np.nan
-    values[:5, :60] = np.nan
-    known = dataclasses.replace(bank().responses, responses=values)
-    found = check_fit(dataclasses.replace(bank(), bank_id="gaps", responses=known), clean())
-    assert set(found.table["n_past"]) == {55}
+    gappy = having(bank(), np.random.default_rng(1).random((60, 120)) < 0.02)
+    gappy = having(dataclasses.replace(gappy, bank_id="gaps"), (slice(5), slice(60)))
+    assert set(check_fit(gappy, clean()).table["n_past"]) == {55}
+
+
+def test_listed_items_that_count_no_more_are_left_out_and_a_group_that_counts_no_more_at_all_is_refused():
+    ids = bank().item_ids
+    fewer = retire(bank(), ids[:2], reason="wrong key")
+    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' no longer count") as caught:
+        public = item_groups(fewer, {"public": ids[:5]}, ids[5:9])[-1]
+    assert (len(caught), np.flatnonzero(public.is_member).tolist()) == (1, [0, 1, 2])
+    assert np.flatnonzero(public.is_reference).tolist() == [3, 4, 5, 6]
+    with pytest.warns(DataWarning, match=r"1 of 3 items of the reference"):
+        assert item_groups(fewer, {}, ids[1:4])[-1].is_reference.sum() == 2
+    with pytest.warns(DataWarning, match="2 of 2 items"), pytest.raises(ParameterError, match="not all, got 0"):
+        item_groups(fewer, {"public": ids[:2]}, None)
+
+
+def test_sums_by_hand_have_students_distribution():
+    past = PastResiduals(np.array([0.5, 0.0]), np.array([2.0, np.nan]), np.array([12, 3]))
+    deviation = np.array([[1.5, 1.0], [2.5, 1.0], [3.5, 1.0], [np.nan, 1.0]])
+    z, n_models = standardised_sums(deviation, past, np.array([1.5, 1.0]))
+    t = (1.0 + 2.0 + 3.0) / (2.0 * np.sqrt(3 * (1 + 1.5 * 3 / 12)))
+    assert_allclose(z, [norm.isf(student.sf(t, 11)), np.nan])
+    assert n_models.tolist() == [3, 4]
+    opposite, _ = standardised_sums(1.0 - deviation, past, np.array([1.5, 1.0]))
+    assert_allclose(opposite, -z)
+
+
+@pytest.mark.parametrize("n_past", [10, 20, 50])
+def test_z_of_a_regression_learnt_from_few_models_is_normal(n_past):
+    rng, n_items, n_new = np.random.default_rng(n_past), 4000, 8
+    factor = rng.normal(size=n_past)
+    factor, answers = (factor - factor.mean()) / factor.std(), rng.normal(size=(n_past, n_items))
+    slope = factor @ answers / n_past
+    # spread without the fitted line and mean, as models left out show it
+    residual = (answers - answers.mean(axis=0) - np.outer(factor, slope)) * np.sqrt((n_past - 1) / (n_past - 2))
+    past, new_factor = PastResiduals.of(residual, np.zeros(n_items)), 1.2 + 0.3 * rng.normal(size=(n_new, 1))
+    deviation = rng.normal(size=(n_new, n_items)) - answers.mean(axis=0) - new_factor * slope
+    z, _ = standardised_sums(deviation, past, leverages(new_factor, np.ones((n_new, n_items), dtype=bool)))
+    assert np.mean(np.abs(z) > 2.5) == pytest.approx(2 * norm.sf(2.5), abs=0.008)
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("n_new", [5, 30])
+def test_by_chance_as_many_items_are_marked_as_normal_deviates_are_beyond_the_bound(n_new):
+    """Also where as many new models are examined as there are past ones, whose residuals sum to nothing."""
+    rng, n_items = np.random.default_rng(n_new), 3000
+    residuals, seen = rng.normal(size=(30, n_items)), np.ones((n_new, n_items), dtype=bool)
+    found = marked_by_chance(residuals, residuals, np.zeros(n_items), seen, n_draws=40)
+    assert found / n_items == pytest.approx(2 * norm.sf(2.5), abs=0.004)
+
+
+def test_past_residuals_are_means_and_spreads_where_enough_is_known():
+    residuals = np.column_stack([np.arange(12.0), np.r_[np.full(5, np.nan), np.arange(7.0)], np.ones(12)])
+    past = PastResiduals.of(residuals, np.zeros(3))
+    assert_allclose(past.mean, [5.5, np.nan, np.nan])
+    assert_allclose(past.spread, [np.std(np.arange(12.0), ddof=1), np.nan, np.nan])
+
+
+def test_few_models_that_all_solve_an_item_do_not_make_it_sure():
+    """By hand: twelve solved it, three of five new models fail it."""
+    assert_allclose(surest_variance(np.array([12])), [1 / 14 * 13 / 14])
+    past = PastResiduals.of(np.r_[np.zeros(11), 1e-3][:, None], np.ones(1))
+    assert past.spread == [1.0]
+    model = FactorModel(np.array([1.0]), np.zeros((1, 1)), np.array([1e-6]))
+    found = find_drift(model, np.arange(1), np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), past, n_learnt=1)
+    deviation = -3 / np.sqrt(1 / 14 * 13 / 14) - 5e-3 / 12
+    assert_allclose(found.z, norm.isf(student.sf(deviation / np.sqrt(5 * (1 + 5 / 12)), 11)), rtol=1e-6)
+
+
+def test_items_are_judged_by_those_that_are_not_marked():
+    rng, n, n_models = np.random.default_rng(0), 60, 30
+    model = FactorModel(np.full(n, 0.6), np.full((n, 1), 0.2), np.full(n, 0.2))
+    answers = 0.6 + 0.2 * rng.normal(size=(n_models, 1)) + np.sqrt(0.2) * rng.normal(size=(n_models, n))
+    answers[:, :8] -= 0.8
+    past = PastResiduals(np.zeros(n), np.ones(n), np.full(n, 10_000))
+    found = find_drift(model, np.arange(n), answers, past, n_learnt=1)
+    assert found.is_marked[:8].all()
+    assert found.is_marked[8:].sum() <= 2
+    alone = find_drift(model, np.arange(8, n), answers[:, 8:], PastResiduals(*(one[8:] for one in past)), n_learnt=1)
+    np.testing.assert_array_equal(found.is_marked[8:], alone.is_marked)
+    assert_allclose(found.z[8:], alone.z)
 
 
 @pytest.fixture(scope="module")
-def clean_bank():
-    return retire(bank(), bank().item_ids[:2], reason="wrong key")
+def many():
+    return clean(30, 7)
 
 
-def test_listed_items_that_count_no_more_are_left_out(clean_bank):
-    ids = bank().item_ids
-    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' no longer count") as caught:
-        public = item_groups(clean_bank, {"public": ids[:5]}, ids[5:9])[-1]
-    assert len(caught) == 1
-    assert np.flatnonzero(public.is_member).tolist() == [0, 1, 2]
-    assert np.flatnonzero(public.is_reference).tolist() == [3, 4, 5, 6]
-    with pytest.warns(DataWarning, match=r"1 of 3 items of the reference"):
-        assert item_groups(clean_bank, {}, ids[1:4])[-1].is_reference.sum() == 2
+def failing(matrix, columns):
+    return having(matrix, (slice(None), columns), 0.0)
 
 
-def test_a_group_that_counts_no_more_at_all_is_refused(clean_bank):
-    with pytest.warns(DataWarning, match="2 of 2 items"), pytest.raises(ParameterError, match="not all, got 0"):
-        item_groups(clean_bank, {"public": bank().item_ids[:2]}, None)
+def test_planted_drift_is_found_and_little_else(many):
+    easy = np.argsort(-many.responses.mean(axis=0))[:6]
+    found = item_drift(bank(), failing(many, easy))
+    planted, marked = {many.item_ids[i] for i in easy}, {one.item_id: one for one in found.drifted}
+    assert planted <= set(marked)
+    assert len(marked) <= 12
+    assert all(marked[item].difference < -0.2 and marked[item].z < -2.5 for item in planted)
+    assert ("itembank bank retire" in found.verdicts[0], found.is_limited) == (True, False)
+
+
+def test_clean_models_mark_about_as_many_items_as_chance(many):
+    found = item_drift(bank(), many)
+    assert len(found.items) >= 100
+    assert len(found.drifted) <= 9
+    assert 0.5 <= found.by_chance <= 4.0
+    assert f"(about {found.by_chance:.0f} by chance)" in found.verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("n_marked", "by_chance"), [(0, 0.0), (1, 0.0), (1, 0.3), (2, 0.3), (3, 1.0), (4, 1.0), (30, 20.0)]
+)
+def test_a_marked_item_is_beyond_chance_only_if_so_many_are_rare(n_marked, by_chance):
+    table = pl.DataFrame({"item_id": [f"q{k}" for k in range(n_marked)], "verdict": ["easier"] * n_marked})
+    assert ItemDrift("bank", 10, "", table, by_chance, is_limited=False).is_beyond_chance is (
+        (n_marked, by_chance) in {(1, 0.0), (2, 0.3), (4, 1.0)}
+    )
+
+
+def test_no_more_than_a_fifth_is_marked_and_that_is_said(many):
+    half = np.argsort(-many.responses.mean(axis=0))[:50]
+    found = item_drift(bank(), failing(many, half))
+    assert found.is_limited
+    assert len(found.drifted) <= 24
+    assert "the run or the models changed" in found.verdicts[0]
+    checked = check_models(bank(), failing(many, half), only="drift")
+    assert checked.suits
+    assert checked.sentence.startswith("Nothing but drift was found")
+    assert check_models(bank(), many, only="drift").sentence.startswith("Nothing was found")
+
+
+def test_no_item_drifts_by_more_than_all_points_and_one_odd_answer_moves_none(many):
+    # copies of one model that solves all but the easiest item, of which more than all of it is expected
+    found = item_drift(bank(), failing(having(many, ..., 1.0), [int(np.argmax(many.responses.mean(axis=0)))]))
+    assert min(one.difference for one in found.items) == -1.0
+    # an item that every model of the bank solves, and one new model does not
+    known = dataclasses.replace(having(bank(), (slice(None), 0), 1.0), bank_id="easy")
+    found = item_drift(known, having(many, (slice(None), 0), np.arange(30) > 0))
+    assert many.item_ids[0] not in {one.item_id for one in found.drifted}
+
+
+def test_only_models_since_a_day_count(many):
+    days = [datetime.date(2025, 1, 1) + datetime.timedelta(days=k) for k in range(30)]
+    by_type, as_text = (
+        many.with_tables(models=many.models.with_columns(released=pl.Series(some))) for some in (days, map(str, days))
+    )
+    expected = item_drift(bank(), many.take(models=np.arange(10, 30))).rows()
+    for given in (by_type, as_text):
+        found = item_drift(bank(), given, since="2025-01-11")
+        assert (found.rows(), found.n_models, found.since) == (expected, 20, "2025-01-11")
+    twice = by_type.with_tables(models=by_type.models.with_columns(seen="released"))
+    for choices in ({}, {"date_column": "seen"}):  # by the clearest name
+        assert item_drift(bank(), twice, since="2025-01-11", **choices).rows() == expected
+    for given, choices, error, says in (
+        (by_type, {"since": "2026-01-01"}, DataError, "the newest is of 2025-01-30"),
+        (by_type, {"since": "January"}, ParameterError, "YYYY-MM-DD"),
+        (many, {"since": "2025-01-11"}, ParameterError, "got none among 'model_id'"),
+        (twice, {"since": "2025-01-11", "date_column": "noise"}, ParameterError, "got noise among"),
+    ):
+        with pytest.raises(error, match=says):
+            item_drift(bank(), given, **choices)
+
+
+def test_graded_answers_beside_right_and_wrong_ones_are_refused_and_two_models_examine_nothing(many):
+    with pytest.raises(DataError, match=r"right or wrong .* 120 of 120 items have others"):
+        item_drift(bank(), having(many, ..., np.clip(many.responses, 0.3, 1.0)))
+    found = item_drift(bank(), many.take(models=np.arange(2)))
+    assert (found.items, "no item was answered by enough" in found.verdicts[0]) == ((), True)

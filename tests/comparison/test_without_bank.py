@@ -1,5 +1,7 @@
 """Models compared by their answers alone: against scipy, over models that are equal, and with gaps."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,8 +11,12 @@ import itembank as ib
 from itembank.comparison.compare import compare
 from itembank.comparison.difference_tests import holm
 from itembank.comparison.pairs import model_pairs
+from itembank.comparison.without_bank import joined
 from itembank.errors import DataError, ParameterError
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
+from tests.estimation.simulated import held
 
 
 def boards(rng, abilities, n_items=200, *, attempts=1):
@@ -22,8 +28,7 @@ def boards(rng, abilities, n_items=200, *, attempts=1):
 def test_pairs_are_paired_t_tests_of_scipy(rng):
     """Of graded responses exactly; of right and wrong ones, whose variance is Tango's, to within a few percent."""
     matrix = boards(rng, [0.0, 0.3, 0.9, 1.0], attempts=10)
-    found, rows = compare(matrix), compare(matrix).rows()
-    p = []
+    found, rows, p = compare(matrix), compare(matrix).rows(), []
     for row, first, second in zip(rows, *model_pairs(4), strict=True):
         test = ttest_rel(matrix.responses[second], matrix.responses[first])
         ends = test.confidence_interval(0.95)
@@ -38,10 +43,8 @@ def test_pairs_are_paired_t_tests_of_scipy(rng):
 
 
 def test_places_groups_and_intervals_say_the_same(rng):
-    """They follow from one set of tests."""
     for _ in range(20):
-        matrix = boards(rng, rng.normal(scale=0.5, size=9), n_items=150)
-        found = compare(matrix)
+        found = compare(boards(rng, rng.normal(scale=0.5, size=9), n_items=150))
         clear, difference = found.is_clear[:, 0], found.difference.value[:, 0]
         low, high = found.tests.joint_low[:, 0], found.tests.joint_high[:, 0]
         np.testing.assert_array_equal(clear, (low > 0.0) | (high < 0.0))
@@ -59,9 +62,8 @@ def test_places_groups_and_intervals_say_the_same(rng):
             if row["group"] == 1 and row["rank"] > 1:
                 assert row["behind_lower"] <= 0.0 <= row["behind_upper"]
         assert rows[0]["group"] == 1
-        assert [row["group"] for row in rows] == [
-            1 + sorted({one["rank_low"] for one in rows}).index(row["rank_low"]) for row in rows
-        ]
+        places = sorted({row["rank_low"] for row in rows})
+        assert [row["group"] for row in rows] == [1 + places.index(row["rank_low"]) for row in rows]
 
 
 @pytest.mark.parametrize("n_items", [30, 300])
@@ -77,15 +79,14 @@ def test_full_runs_leave_open_what_other_questions_would_show(rng):
     inside = []
     for _ in range(300):
         matrix = boards(rng, [0.2, 0.5], n_items=100)
-        found = compare(matrix).difference
-        nodes = rng.normal(size=20_000)
+        found, nodes = compare(matrix).difference, rng.normal(size=20_000)
         truth = np.mean(1.0 / (1.0 + np.exp(nodes - 0.5)) - 1.0 / (1.0 + np.exp(nodes - 0.2)))
-        inside.append(found.low[0, 0] <= truth <= found.high[0, 0])
+        inside.append(held(found, truth)[0, 0])
     assert abs(np.mean(inside) - 0.95) < 2.5 * np.sqrt(0.05 * 0.95 / 300)
     exact = compare(matrix, estimand="run")
     assert exact.is_exact
-    raw = np.diff(matrix.responses.mean(axis=1))[0]
-    assert exact.difference.low[0, 0] == exact.difference.high[0, 0] == pytest.approx(raw)
+    ends = exact.difference.low[0, 0], exact.difference.high[0, 0]
+    assert ends == pytest.approx((np.diff(matrix.responses.mean(axis=1))[0],) * 2)
 
 
 def test_models_with_gaps_are_compared_on_what_both_answered(rng):
@@ -93,8 +94,7 @@ def test_models_with_gaps_are_compared_on_what_both_answered(rng):
     chance = np.where(np.arange(400) < 200, 0.9, 0.3)
     values = (rng.random((3, 400)) < np.array([[0.0], [0.08], [0.04]]) + chance).astype(float)
     values[0, 250:], values[1, :150] = np.nan, np.nan
-    matrix = ResponseMatrix.create(values, model_ids=["weak", "strong", "middle"])
-    found = compare(matrix)
+    found = compare(ResponseMatrix.create(values, model_ids=["weak", "strong", "middle"]))
     assert np.nanmean(values[0]) > np.nanmean(values[1])
     assert [row["model_id"] for row in found.ranking.rows()] == ["strong", "middle", "weak"]
     row = found.rows()[0]
@@ -102,9 +102,7 @@ def test_models_with_gaps_are_compared_on_what_both_answered(rng):
     assert row["difference"] == pytest.approx(np.nanmean(values[1] - values[0]))
     assert row["note"] == "compared on the 100 items that both answered, of 250"
     assert found.notes == ("each pair is compared on the items that both answered, 100 to 250",)
-    scores = found.ranking.score[:, 0]
-    answered = (~np.isnan(values)).sum(axis=1)
-    assert scores @ answered == pytest.approx(np.nansum(values))
+    assert found.ranking.score[:, 0] @ (~np.isnan(values)).sum(axis=1) == pytest.approx(np.nansum(values))
 
 
 @pytest.mark.parametrize("n_left_out", [60, 160])
@@ -153,10 +151,8 @@ def test_files_are_put_together_by_their_items(tmp_path):
 def test_what_cannot_be_compared_is_refused(arguments, choices, error, text):
     given = []
     for name in arguments:
-        models = ["m", "n"] if name == "mn" else [name]
-        answers = ResponseMatrix.create(
-            np.eye(2)[: len(models)], model_ids=models, item_ids=["b", "c"] if name == "x" else ["a", "b"]
-        )
+        models, items = ["m", "n"] if name == "mn" else [name], ["b", "c"] if name == "x" else ["a", "b"]
+        answers = ResponseMatrix.create(np.eye(2)[: len(models)], model_ids=models, item_ids=items)
         content = pl.lit("new" if name == "changed" else "old")
         given.append(answers.with_tables(items=answers.items.with_columns(content_hash=content)))
     with pytest.raises(error, match=text):
@@ -174,5 +170,120 @@ def test_what_cannot_be_compared_is_refused(arguments, choices, error, text):
 def test_the_sentence_says_whether_the_interval_leaves_out_zero(n_worse, n_better, words):
     values = np.zeros((2, 400))
     values[0, :n_worse] = values[1, n_worse : n_worse + n_better] = 1.0
-    found = compare(ResponseMatrix.create(values, model_ids=["a", "b"]))
-    assert words in found.sentence
+    assert words in compare(ResponseMatrix.create(values, model_ids=["a", "b"])).sentence
+
+
+TIME_OUT = 3
+NAMES = ("low", "middle", "high")
+
+
+def models():
+    """Answers of three models to 300 items, and which of them were lost."""
+    rng = np.random.default_rng(0)
+    answers = (rng.random((3, 300)) < np.array([[0.3], [0.5], [0.8]])).astype(float)
+    lost = np.zeros(answers.shape, dtype=bool)
+    lost[1, :20] = lost[2, 10:60] = True
+    return answers, lost
+
+
+def with_losses(answers, lost, **more):
+    n = lost.astype(np.int64)
+    told = LostAnswers(n, n * TIME_OUT)
+    return ResponseMatrix.create(np.where(lost, np.nan, answers), model_ids=NAMES, lost=told, **more)
+
+
+def by_hand(answers, lost, values, **more):
+    """Give each model's lost answers a value."""
+    return ResponseMatrix.create(np.where(lost, np.array(values)[:, None], answers), model_ids=NAMES, **more)
+
+
+@pytest.mark.parametrize("estimand", ["questions", "run"])
+def test_the_policies_give_what_answers_by_hand_give(estimand):
+    answers, lost = models()
+    plain, wrong = (ib.compare(by_hand(answers, lost, [one] * 3), estimand=estimand) for one in (np.nan, 0.0))
+    given = with_losses(answers, lost)
+    found = {errors: ib.compare(given, errors=errors, estimand=estimand) for errors in ("missing", "wrong", "bounds")}
+    for errors, other in (("missing", plain), ("wrong", wrong)):
+        np.testing.assert_array_equal(found[errors].difference, other.difference)
+        np.testing.assert_array_equal(found[errors].tests.p_holm, other.tests.p_holm)
+    for one in found.values():
+        np.testing.assert_array_equal(one.lost.if_wrong, wrong.difference.value)
+        assert one.lost.n.tolist() == [0, 20, 50]
+    bounds = found["bounds"]
+    np.testing.assert_array_equal(bounds.difference.value, plain.difference.value)
+    for k, (a, b) in enumerate(zip(bounds.pairs.first, bounds.pairs.second, strict=True)):
+        values = np.full((2, 3), 0.5)
+        values[:, a], values[:, b] = (1.0, 0.0), (0.0, 1.0)
+        worst, best = (ib.compare(by_hand(answers, lost, one), estimand=estimand).difference for one in values.tolist())
+        assert bounds.difference.low[k, 0] == pytest.approx(worst.low[k, 0])
+        assert bounds.difference.high[k, 0] == pytest.approx(best.high[k, 0])
+
+
+def test_bounds_are_clear_only_where_both_ends_are():
+    answers, lost = models()
+    found = ib.compare(with_losses(answers, lost), errors="bounds")
+    tests, difference = found.tests, found.difference
+    includes_zero = (difference.low <= 0.0) & (difference.high >= 0.0)
+    np.testing.assert_array_equal(tests.p_value < 0.05, ~includes_zero)
+    np.testing.assert_array_equal(tests.p_holm < 0.05, (tests.joint_low > 0.0) | (tests.joint_high < 0.0))
+    same = ib.compare(with_losses(answers[[1, 1, 1]], lost), errors="bounds")
+    assert (same.tests.p_value == 1.0).all()
+    assert (same.tests.probability_b_better == 0.5).all()
+    assert set(same.ranking.group.ravel()) == {1}
+
+
+def test_records_and_notes_say_them():
+    answers, lost = models()
+    found = ib.compare(with_losses(answers, lost))
+    assert found.notes[0].startswith("high lost 50 answers (50 time-outs), middle lost 20 answers (20 time-outs)")
+    row = found.rows()[0]
+    assert (row["n_lost_a"], row["n_lost_b"], row["errors"]) == (0, 20, "missing")
+    assert row["if_lost_are_wrong"] == pytest.approx(float(found.lost.if_wrong[0, 0]))
+    assert "20 time-outs" in row["note"]
+    assert {one["model_id"]: one["n_lost"] for one in found.ranking_rows()} == {"low": 0, "middle": 20, "high": 50}
+    none = ib.compare(by_hand(answers, lost, [0.0] * 3)).rows()[0]
+    assert (none["n_lost_a"], none["errors"], none["if_lost_are_wrong"]) == (0, None, None)
+
+
+def test_files_of_one_model_each_keep_what_they_lost():
+    answers, lost = models()
+    whole = with_losses(answers, lost)
+    parts = [whole.take(models=np.array([row])) for row in range(3)]
+    np.testing.assert_array_equal(joined(parts).lost.n, lost)
+    assert joined(parts[:1] * 2).lost is None
+    with pytest.raises(ib.errors.DataError, match="got missing and wrong"):
+        joined([parts[1], parts[2].with_errors("wrong")])
+    assert joined([parts[1], parts[2].with_errors("wrong")], "bounds").lost.errors == "bounds"
+
+
+@pytest.mark.parametrize("method", ["paired", "p-irt"])
+def test_a_bank_counts_them_alike(method, tmp_path):
+    bank = make_bank(n_models=24)
+    answers, lost = bank.responses.responses[:3], np.zeros((3, 30), dtype=bool)
+    lost[1, :4] = True
+    items, how = {"items": bank.responses.items}, {"method": method, "estimand": "run"}
+    given = with_losses(answers, lost, **items)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ib.errors.DataWarning)
+        wrong = ib.compare(bank, by_hand(answers, lost, [0.0] * 3, **items), **how)
+        found, bounds = (ib.compare(bank, given, errors=errors, **how) for errors in ("wrong", "bounds"))
+        ib.write_responses(given, tmp_path / "given.parquet")
+        listed = ib.compare(bank, [tmp_path / "given.parquet"], errors="wrong", **how)
+    np.testing.assert_array_equal(listed.difference.value, found.difference.value)
+    np.testing.assert_allclose(found.difference.value, wrong.difference.value)
+    assert (bounds.difference.low <= wrong.difference.low + 1e-9).all()
+    assert bounds.lost.n.tolist() == [0, 4, 0]
+
+
+def test_the_command_line_says_them(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole = with_losses(*models())
+    for row, name in enumerate(NAMES):
+        ib.write_responses(whole.take(models=np.array([row])), f"{name}.parquet")
+    plain = run("compare", "middle.parquet", "high.parquet")
+    assert "high lost 50 answers (50 time-outs), middle lost 20" in plain.err
+    assert "--errors wrong or bounds" in plain.err
+    wrong = run("compare", "middle.parquet", "high.parquet", "--errors", "wrong", "--format", "json")
+    assert wrong.json["rows"][0]["errors"] == "wrong"
+    bounds = run.ok("compare", *(f"{name}.parquet" for name in NAMES), "--errors", "bounds", "--ranking")
+    assert "The intervals hold whichever of them were right" in bounds.err

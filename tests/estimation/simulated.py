@@ -33,6 +33,27 @@ def new_models(bank, n_models=6, seed=1):
     return ResponseMatrix.create(responses, models=models, items=bank.responses.items)
 
 
+def having(given, places, value=np.nan):
+    """The same bank or responses, but for the answers at these places."""
+    if not isinstance(given, ResponseMatrix):
+        return dataclasses.replace(given, responses=having(given.responses, places, value))
+    values = given.responses.copy()
+    values[places] = value
+    return dataclasses.replace(given, responses=values)
+
+
+def held(found, truth, slack=0.0):
+    """Which intervals hold the true scores, of the same shape."""
+    return (found.low - slack <= truth) & (truth <= found.high + slack)
+
+
+def with_a_small_scenario():
+    """Answers of 70 models to 60 items and to 6, of which every selection of 20 has the six; and the scenarios."""
+    rng = np.random.default_rng(4)
+    chance = 1.0 / (1.0 + np.exp(rng.normal(size=66) - rng.normal(size=(70, 1))))
+    return (rng.random(chance.shape) < chance).astype(float), ["large"] * 60 + ["small"] * 6
+
+
 def with_gaps(responses, pattern, seed=2, item_ids=()):
     """Responses with cells left out in one of several ways; `item_ids` are those that will be used."""
     values, rng = responses.responses.copy(), np.random.default_rng(seed)

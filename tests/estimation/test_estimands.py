@@ -17,7 +17,7 @@ from itembank.estimation.observations import Observations, _drawn_attempts, past
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
-from tests.estimation.simulated import new_models, shared_bank
+from tests.estimation.simulated import held, new_models, shared_bank
 from tests.living.living import measured_bank
 
 Z = 1.959964
@@ -61,70 +61,61 @@ def test_means_of_graded_attempts_do_not_tell_how_they_vary():
 @pytest.mark.parametrize("more", [0, 5])  # attempts at every other item, or at one scenario
 @pytest.mark.parametrize("is_of_scenario", [False, True])
 def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have(more, is_of_scenario):
-    bank = shared_bank()
+    bank, found, of_runs = shared_bank(), [], []
     is_more = bank.targets.scenario_index == 0 if is_of_scenario else np.arange(bank.n_items) % 2 == 0
     trials = np.where(is_more, 3 + more, 2 if more else 3)
-    of_runs, found = [], []
+    weights = np.array([bank.targets.target(name).weights for name in bank.targets.names])
     for seed in range(150):
         answers, rates, theta = attempted(bank, trials, n_models=20, luck=0.3, seed=seed)
         found.append(run_variance(bank, answers, theta))
-        variances = rates * (1.0 - rates) / trials
-        weights = np.array([bank.targets.target(name).weights for name in bank.targets.names])
-        of_runs.append(variances @ weights.T**2)
-    np.testing.assert_allclose(np.mean(found, axis=(0, 1)), np.mean(of_runs, axis=(0, 1)), rtol=0.1)
-    assert np.mean(found, axis=(0, 1))[-1] == pytest.approx(np.mean(of_runs, axis=(0, 1))[-1], rel=0.05)
+        of_runs.append(rates * (1.0 - rates) / trials @ weights.T**2)
+    found, of_runs = np.mean(found, axis=(0, 1)), np.mean(of_runs, axis=(0, 1))
+    np.testing.assert_allclose(found, of_runs, rtol=0.1)
+    assert found[-1] == pytest.approx(of_runs[-1], rel=0.05)
 
 
 @pytest.mark.parametrize("successes", [0.0, 0.5, 2.0, 4.0])  # in all attempts, on average
 def test_the_expected_score_of_rare_successes_is_held(successes):
     """Over the Poisson distribution of successes, where a width of zero would hold nothing of the first 0.6."""
-    bank = shared_bank()
-    n_attempts, n_items = 1000, bank.n_items
-    counts = np.arange(15)
-    trials = np.full((counts.size, n_items), n_attempts)
-    right = np.zeros(trials.shape, dtype=np.int64)
-    for row, count in enumerate(counts):
-        right[row, :count] = 1
-    answers = ResponseMatrix.from_counts(right, trials, items=bank.responses.items)
-    theta = np.full((counts.size, bank.parameters.n_dims), -1.0)
+    bank, n_attempts, counts = shared_bank(), 1000, np.arange(15)
+    right = (np.arange(bank.n_items) < counts[:, None]).astype(np.int64)
+    answers = ResponseMatrix.from_counts(right, np.full(right.shape, n_attempts), items=bank.responses.items)
+    variance = run_variance(bank, answers, np.full((counts.size, bank.parameters.n_dims), -1.0))[:, -1]
     weights = bank.targets.target("overall").weights
-    half_width = Z * np.sqrt(run_variance(bank, answers, theta)[:, -1])
-    expected = successes / n_attempts * weights.mean()
-    holds = np.abs(answers.responses @ weights - expected) <= half_width
-    assert poisson.pmf(counts, successes) @ holds > 0.93
+    off = answers.responses @ weights - successes / n_attempts * weights.mean()
+    assert poisson.pmf(counts, successes) @ (np.abs(off) <= Z * np.sqrt(variance)) > 0.93
 
 
 def test_intervals_of_full_runs_hold_the_expected_score():
-    bank = shared_bank()
-    inside = []
+    bank, inside = shared_bank(), []
     for seed in range(40):
         answers, rates, _ = attempted(bank, 4, n_models=20, luck=0.2, seed=seed)
         found = estimate(bank, answers, interval="model-based", estimand="repeated", method="weighted")
-        truth = rates @ bank.targets.target("overall").weights
-        inside.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+        inside.append(held(found, (rates @ bank.targets.target("overall").weights)[:, None])[:, -1])
     assert 0.93 < np.mean(inside) < 0.97  # 800 models: a standard error of 0.008
 
 
 def test_other_estimands_and_expected_scores_without_repeated_attempts_are_refused():
-    bank = shared_bank()
-    with pytest.raises(DataError, match="repeated attempts at 20 items"):
-        estimate(bank, new_models(bank), estimand="repeated", interval="model-based")
-    with pytest.raises(ParameterError, match="estimand must be"):
-        estimate(bank, new_models(bank), estimand="always")
+    for estimand, error, says in (
+        ("repeated", DataError, "repeated attempts at 20 items"),
+        ("always", ParameterError, "estimand must be"),
+    ):
+        with pytest.raises(error, match=says):
+            estimate(shared_bank(), new_models(shared_bank()), estimand=estimand, interval="model-based")
 
 
 def test_calibration_models_tell_how_answers_vary_where_new_ones_cannot():
     bank = shared_bank()
     trials = np.full(bank.responses.responses.shape, 4)
     right = np.random.default_rng(1).binomial(trials, probability(bank.parameters, bank.calibration.abilities))
-    repeated = dataclasses.replace(bank.responses, responses=right / 4.0, n_trials=trials)
-    bank = dataclasses.replace(bank, responses=repeated)
-    answers = new_models(bank)
-    theta = np.zeros((answers.n_models, bank.parameters.n_dims))
-    found = run_variance(bank, answers, theta)[0, -1]
+    bank = dataclasses.replace(
+        bank, responses=dataclasses.replace(bank.responses, responses=right / 4.0, n_trials=trials)
+    )
+    answers, theta = new_models(bank), np.zeros((6, bank.parameters.n_dims))
     p = probability(bank.parameters, theta)[0]
     expected = (p * (1.0 - p)) @ bank.targets.target("overall").weights ** 2
-    assert found == pytest.approx(expected, rel=0.25)  # attempts were drawn from the item model: the ratio is near one
+    # attempts were drawn from the item model: the ratio is near one
+    assert run_variance(bank, answers, theta)[0, -1] == pytest.approx(expected, rel=0.25)
 
 
 # attempts of each new model, who leans on its other scenarios, or of many past ones
@@ -134,12 +125,15 @@ def test_scenarios_may_vary_unlike_each_other_from_run_to_run(is_own, at_most):
     weights = np.array([bank.targets.target(name).weights for name in bank.targets.names])
     for seed in range(20):
         past, _, theta = attempted(bank, 4, n_models=bank.n_models, luck=0.2, seed=100 + seed, decided=(0,))
-        calibration = dataclasses.replace(bank.calibration, abilities=theta)
-        known = dataclasses.replace(past, models=bank.responses.models)
-        tried = dataclasses.replace(bank, responses=known, calibration=calibration)
-        answers, rates, theta = attempted(bank, 6 if is_own else 1, n_models=40, luck=0.2, seed=seed, decided=(0,))
+        tried = dataclasses.replace(
+            bank,
+            responses=dataclasses.replace(past, models=bank.responses.models),
+            calibration=dataclasses.replace(bank.calibration, abilities=theta),
+        )
+        attempts = 6 if is_own else 1
+        answers, rates, theta = attempted(bank, attempts, n_models=40, luck=0.2, seed=seed, decided=(0,))
         found.append(np.mean(run_variance(tried, answers, theta), axis=0))
-        of_runs.append(np.mean(rates * (1.0 - rates) / (6 if is_own else 1) @ weights.T**2, axis=0))
+        of_runs.append(np.mean(rates * (1.0 - rates) / attempts @ weights.T**2, axis=0))
     found, of_runs = np.mean(found, axis=0), np.mean(of_runs, axis=0)
     assert of_runs[0] == 0.0
     assert found[0] < at_most * found[1:-1].max()
@@ -148,10 +142,9 @@ def test_scenarios_may_vary_unlike_each_other_from_run_to_run(is_own, at_most):
 
 def test_an_interval_takes_in_the_variance_on_either_side():
     scores = Scores(*(np.array([[value]]) for value in (0.5, 0.02, 0.47, 0.54)))
-    found = widened(scores, np.array([[0.01**2]]), level=0.95)
-    assert found.low[0, 0] == pytest.approx(0.5 - np.hypot(0.03, Z * 0.01), abs=1e-7)
-    assert found.high[0, 0] == pytest.approx(0.5 + np.hypot(0.04, Z * 0.01), abs=1e-7)
-    assert found.standard_error[0, 0] == pytest.approx(np.hypot(0.02, 0.01))
+    _, error, low, high = np.array(widened(scores, np.array([[0.01**2]]), level=0.95))[:, 0, 0]
+    assert (low, high) == pytest.approx((0.5 - np.hypot(0.03, Z * 0.01), 0.5 + np.hypot(0.04, Z * 0.01)), abs=1e-7)
+    assert error == pytest.approx(np.hypot(0.02, 0.01))
     at_the_edge = widened(Scores(*(np.array([[1.0]]) for _ in range(4))), np.array([[0.1]]), level=0.95)
     assert at_the_edge.high[0, 0] == 1.0
 
@@ -189,31 +182,28 @@ def test_past_models_are_tried_by_the_scores_of_runs_like_the_new_models(rng):
 
 
 def with_links(bank, n_first, n_second):
-    """Say that the first items of a bank came in two batches, with errors of 2 and 3 points."""
-    versions = [*["1.1.0"] * n_first, *["1.2.0"] * n_second, *[None] * (bank.n_items - n_first - n_second)]
-    errors = [*[0.02] * n_first, *[0.03] * n_second, *[None] * (bank.n_items - n_first - n_second)]
-    items = bank.responses.items.with_columns(
-        pl.Series(BATCH, versions, dtype=pl.String), pl.Series(LINKING_ERROR, errors, dtype=pl.Float64)
+    versions, errors = (
+        [*[first] * n_first, *[second] * n_second, *[None] * (bank.n_items - n_first - n_second)]
+        for first, second in (("1.1.0", "1.2.0"), (0.02, 0.03))
     )
+    batch, error = pl.Series(BATCH, versions, dtype=pl.String), pl.Series(LINKING_ERROR, errors, dtype=pl.Float64)
+    items = bank.responses.items.with_columns(batch, error)
     return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items))
 
 
 def estimated(bank, answered, interval="model-based"):
-    rng = np.random.default_rng(1)
     ids = [bank.item_ids[k] for k in answered]
-    given = ResponseMatrix.create(rng.integers(0, 2, (2, len(ids))).astype(float), item_ids=ids)
-    return estimate(bank, given, method="p-irt", interval=interval)
+    answers = np.random.default_rng(1).integers(0, 2, (2, len(ids))).astype(float)
+    return estimate(bank, ResponseMatrix.create(answers, item_ids=ids), method="p-irt", interval=interval)
 
 
 def test_the_variance_of_links_is_that_of_the_items_not_answered():
-    bank = measured_bank(n_dims=1)
-    answered = np.arange(3, 30, 2)
+    bank, answered = measured_bank(n_dims=1), np.arange(3, 30, 2)
     plain, linked = estimated(bank, answered), estimated(with_links(bank, 6, 9), answered)
     np.testing.assert_array_equal(plain.value, linked.value)
     # of 30 items, every third in each of three scenarios that count alike: unanswered are 0, 1, 2 and 4; 6, 8, ..., 14
     added = (linked.standard_error**2 - plain.standard_error**2)[:, -1]
-    expected = (0.02 * 4 / 30) ** 2 + (0.03 * 5 / 30) ** 2
-    np.testing.assert_allclose(added, expected)
+    np.testing.assert_allclose(added, (0.02 * 4 / 30) ** 2 + (0.03 * 5 / 30) ** 2)
     assert (linked.high - linked.low >= plain.high - plain.low).all()
     full = estimated(with_links(bank, 6, 9), np.arange(30))
     np.testing.assert_array_equal(full.standard_error, estimated(bank, np.arange(30)).standard_error)

@@ -18,15 +18,12 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
 from tests.bank.banks import make_bank
+from tests.estimation.simulated import having, held
 
 
 @pytest.fixture(scope="module")
 def bank():
     return make_bank(n_models=23, n_items=24, n_dims=1)
-
-
-def with_responses(bank, values):
-    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
 
 
 def test_folds_leave_every_model_out_once_over_the_range_of_scores(bank):
@@ -36,11 +33,10 @@ def test_folds_leave_every_model_out_once_over_the_range_of_scores(bank):
     assert {fold.held_out.size for fold in parts} == {2, 3}
     # models in order of their score are dealt out: every fold gets one of each tenth of them
     rank = np.argsort(order_by_answers(bank.responses, np.arange(23), bank.content_order))
-    for fold in folds(bank):
-        assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
+    assert all({0, 1} <= set((rank[fold.held_out] // 10).tolist()) for fold in parts)
 
 
-def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
+def test_copies_are_left_out_with_the_model_and_are_not_tried():
     twice = ResponseMatrix.create(np.tile(make_bank(n_models=20, n_items=80, n_dims=1).responses.responses, (2, 1)))
     with pytest.warns(DataWarning, match="40 of 40 models answer like another one"):
         doubled = calibrate(twice, Variational(tolerance=1e-3), rng=0)
@@ -61,8 +57,8 @@ def test_folds_are_the_same_every_time_and_with_other_names_of_models(bank):
     names = [f"m{number}" for number in np.random.default_rng(0).permutation(30)]
     renamed = responses.with_tables(models=responses.models.with_columns(model_id=pl.Series(names)))
     banks = [calibrate(each, Variational(tolerance=1e-3), rng=0) for each in (responses, renamed)]
-    held_out = [[fold.held_out.tolist() for fold in folds(bank)] for bank in banks]
-    assert held_out[0] == held_out[1]
+    first, second = [[fold.held_out.tolist() for fold in folds(bank)] for bank in banks]
+    assert first == second
 
 
 def test_a_fold_s_bank_holds_the_other_models_and_goes_with_it(bank):
@@ -70,10 +66,8 @@ def test_a_fold_s_bank_holds_the_other_models_and_goes_with_it(bank):
         rest = np.setdiff1d(np.arange(23), fold.held_out)
         assert fold.bank.responses.model_ids == [bank.responses.model_ids[row] for row in rest]
         np.testing.assert_array_equal(fold.bank.responses.responses, bank.responses.responses[rest])
-        assert fold.bank.item_ids == bank.item_ids
-        assert fold.bank.targets is bank.targets
-        assert fold.bank.calibration.abilities.shape == (rest.size, 1)
-        assert fold.bank.parameters.loadings.shape == (24, 1)
+        assert (fold.bank.item_ids, fold.bank.targets) == (bank.item_ids, bank.targets)
+        assert (fold.bank.calibration.abilities.shape, fold.bank.parameters.loadings.shape) == ((rest.size, 1), (24, 1))
     fold = folds(bank)[2]
     assert fold.bank is fold.bank
     sent = copy.deepcopy(fold)  # by the same protocol as what goes to other processes
@@ -94,9 +88,7 @@ def test_the_fit_is_that_of_the_other_models_alone(bank):
 
 
 @pytest.mark.parametrize(("tolerance", "expected"), [(1e-7, TOLERANCE), (1e-3, 1e-3)])
-def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(
-    tolerance, expected, tmp_path, monkeypatch
-):
+def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly(tolerance, expected, tmp_path, monkeypatch):
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
     save_bank(calibrate(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
@@ -107,29 +99,20 @@ def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may
     np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
 
 
-@pytest.mark.parametrize("n_models", [3, MINIMUM_FOR_FOLDS - 1])
-def test_few_models_have_no_folds(n_models):
-    assert folds(make_bank(n_models=n_models)) == ()
-
-
-def test_many_models_have_fewer_folds_and_none_where_a_fit_or_a_score_is_impossible(bank):
+def test_few_models_have_no_folds_many_fewer_and_none_where_a_fit_or_a_score_is_impossible(bank):
+    assert folds(make_bank(n_models=MINIMUM_FOR_FOLDS - 1)) == ()
     parts = folds(make_bank(n_models=100, n_items=12, n_dims=1))
     assert [fold.held_out.size for fold in parts] == [20] * 5
     values = np.ones((23, 24))
     values[5, ::2] = 0.0  # without this model no item tells the others apart
-    assert folds(with_responses(bank, values)) == ()
-    values = bank.responses.responses.copy()
-    values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
-    assert folds(with_responses(bank, values)) == ()
+    assert folds(having(bank, ..., values)) == ()
+    assert folds(having(bank, (slice(MINIMUM_FOR_FOLDS - 1, None), slice(8, None)))) == ()
 
 
 def test_items_that_only_left_out_models_answered_get_the_mean_of_the_others(bank):
-    values = bank.responses.responses.copy()
-    values[1:, 7] = np.nan
-    parts = folds(with_responses(bank, values))
+    parts = folds(having(bank, (slice(1, None), 7)))
     fold = next(fold for fold in parts if 0 in fold.held_out)
-    parameters = fold.bank.parameters
-    others = np.arange(24) != 7
+    parameters, others = fold.bank.parameters, np.arange(24) != 7
     assert parameters.intercept[7] == pytest.approx(parameters.intercept[others].mean())
     assert parameters.loadings[7, 0] == pytest.approx(parameters.loadings[others, 0].mean())
     assert fold.bank.calibration.is_degenerate[7]
@@ -139,46 +122,42 @@ def test_the_same_kind_of_fit_is_made():
     base = make_bank(n_models=12, n_items=24)
     for spec in (Variational(item_model="1pl", n_dims=1, known_guessing=True), JointMAP(item_model="2pl", n_dims=1)):
         made = calibrate(base.responses, spec, rng=0)
-        found = spec_of(made.calibration)
-        assert (type(found), found.item_model, found.n_dims) == (type(spec), spec.item_model, spec.n_dims)
-        assert found.known_guessing == spec.known_guessing
+        found, names = spec_of(made.calibration), ("__class__", "item_model", "n_dims", "known_guessing")
+        assert [getattr(found, name) for name in names] == [getattr(spec, name) for name in names]
         for fold in folds(made):
             np.testing.assert_array_equal(fold.bank.parameters.lower_asymptote, made.parameters.lower_asymptote)
             assert (fold.bank.calibration.item_model, fold.bank.calibration.n_dims) == (spec.item_model, 1)
 
 
-def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
+def saved(spec, tmp_path, monkeypatch, **sizes):
+    """A bank of two folds, and the same from its file, which keeps all choices."""
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
-    spec = Variational("nested", n_dims=2, tolerance=1e-4)
-    made = calibrate(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
+    made = calibrate(make_bank(**sizes).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     loaded = load_bank(tmp_path / "bank")
     assert spec_of(loaded.calibration) == dataclasses.replace(spec, family="bernoulli")
     np.testing.assert_array_equal(loaded.parameters.loadings, made.parameters.loadings)
     np.testing.assert_array_equal(loaded.calibration.prior.covariance, made.calibration.prior.covariance)
-    parts = folds(loaded)
+    return loaded
+
+
+def test_a_nested_bank_keeps_its_kind_in_folds(tmp_path, monkeypatch):
+    spec = Variational("nested", n_dims=2, tolerance=1e-4)
+    parts = folds(saved(spec, tmp_path, monkeypatch, n_models=40, n_items=60))
     assert len(parts) == 2
-    for fold in parts:
-        calibration = fold.bank.calibration
+    for calibration in (fold.bank.calibration for fold in parts):
         assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
         assert calibration.parameters.loadings[:, 0].mean() > 3 * abs(calibration.parameters.loadings[:, 1].mean())
 
 
-@pytest.mark.filterwarnings("ignore:responses in .* lie between 0 and 1")
-@pytest.mark.filterwarnings("ignore:items of .* are not skill")
-def test_thresholds_of_continuous_responses_come_from_the_other_models():
-    base = make_bank(n_models=12, n_items=24)
-    values = np.random.default_rng(0).random((12, 24))
+@pytest.mark.filterwarnings("ignore:responses in .* lie between 0 and 1", "ignore:items of .* are not skill")
+def test_thresholds_come_from_the_other_models_and_targets_are_the_whole_banks():
+    base, values = make_bank(n_models=12, n_items=24), np.random.default_rng(0).random((12, 24))
     values[0, :3] = 1.0  # marks: of scores between 0 and 1 alone calibration would say that they may be benchmarks'
-    responses = dataclasses.replace(base.responses, responses=values)
-    made = calibrate(responses, Variational(item_model="2pl", n_dims=1), rng=0)
-    for fold in folds(made):
-        assert set(fold.bank.calibration.thresholds) == {"math", "code", "law"}
-    assert len({fold.bank.calibration.thresholds["math"] for fold in folds(made)}) > 1
-
-
-def test_targets_of_a_fold_are_the_whole_bank_s():
-    base = make_bank(n_models=12, n_items=24)
+    made = calibrate(having(base.responses, ..., values), Variational(item_model="2pl", n_dims=1), rng=0)
+    thresholds = [fold.bank.calibration.thresholds for fold in folds(made)]
+    assert {frozenset(one) for one in thresholds} == {frozenset({"math", "code", "law"})}
+    assert len({one["math"] for one in thresholds}) > 1
     targets = ScoreTargets.create(base.responses.items, within="macro", across="items")
     for fold in folds(dataclasses.replace(base, targets=targets)):
         np.testing.assert_array_equal(fold.bank.targets.overall_weights, targets.overall_weights)
@@ -188,20 +167,13 @@ def test_progress_runs_from_start_to_end(bank):
     said = []
     folds(dataclasses.replace(bank), progress=lambda text, share: said.append((text, share)))
     shares = [share for _, share in said]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
+    assert (shares, shares[-1]) == (sorted(shares), 1.0)
     assert {text for text, _ in said} >= {f"fitting without models {number} of 10" for number in range(1, 11)}
 
 
-def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(tmp_path, monkeypatch):
+def test_nested_banks_are_fitted_anew_with_all_their_choices(tmp_path, monkeypatch):
     spec = JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority", tolerance=1e-3)
-    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
-    made = calibrate(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
-    save_bank(made, tmp_path / "bank")
-    bank = load_bank(tmp_path / "bank")
-    assert spec_of(bank.calibration) == dataclasses.replace(spec, family="bernoulli")
-    assert bank.calibration.item_model == spec.item_model
-    np.testing.assert_array_equal(bank.calibration.prior.covariance, made.calibration.prior.covariance)
+    bank = saved(spec, tmp_path, monkeypatch, n_models=20, n_items=24)
     covariance = bank.calibration.prior.covariance
     np.testing.assert_allclose(np.diag(covariance), 1.0)
     assert np.abs(covariance - np.eye(spec.n_dims)).max() > 0.01
@@ -212,14 +184,11 @@ def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(tmp_path,
 
 
 def test_models_without_a_known_score_are_in_every_fit(bank):
-    values = bank.responses.responses.copy()
-    values[3:9, 6:] = np.nan
-    incomplete = with_responses(bank, values)
+    incomplete = having(bank, (slice(3, 9), slice(6, None)))
     parts = folds(incomplete)
     assert len(parts) == 10
-    np.testing.assert_array_equal(
-        np.sort(np.concatenate([part.held_out for part in parts])), [*range(3), *range(9, 23)]
-    )
+    tried = np.sort(np.concatenate([part.held_out for part in parts]))
+    np.testing.assert_array_equal(tried, [*range(3), *range(9, 23)])
     assert all(set(bank.responses.model_ids[3:9]) <= set(part.bank.responses.model_ids) for part in parts)
     np.testing.assert_array_equal(fold_numbers(incomplete)[3:9], -1)
 
@@ -235,8 +204,7 @@ def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, 
         monkeypatch.setattr(norms, name, lambda *args, _of=plain, **how: made.append(1) or _of(*args, **how))
 
     def factors():
-        parts = folds(load_bank(tmp_path / "bank"))
-        return [norms.bank_factor_model(fold.bank, discrepancy="auto") for fold in parts]
+        return [norms.bank_factor_model(fold.bank, discrepancy="auto") for fold in folds(load_bank(tmp_path / "bank"))]
 
     first, second = factors(), factors()
     assert len(made) == 2 * 3
@@ -245,8 +213,7 @@ def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, 
         np.testing.assert_array_equal(one.noise, other.noise)
     assert not np.array_equal(first[0].mean, first[1].mean)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 4)  # other models are left out
-    assert len(factors()) == 4
-    assert len(made) == 2 * 3 + 2 * 4
+    assert (len(factors()), len(made)) == (4, 2 * 3 + 2 * 4)
 
 
 ITEMS = [f"q{number:03d}" for number in range(100)]
@@ -263,45 +230,37 @@ def test_intervals_hold_where_every_past_model_is_listed_more_than_once(n_times)
     rng = np.random.default_rng(0)
     difficulty = rng.normal(size=100)
     past = np.tile(simulated(rng.normal(size=20), difficulty, rng), (n_times, 1))
-    new = simulated(rng.normal(size=60), difficulty, rng)
-    answered = np.sort(rng.permutation(100)[:25])
-    bank = calibrate(ResponseMatrix.create(past, item_ids=ITEMS))
-    found = estimate(bank, ResponseMatrix.create(new[:, answered], item_ids=[ITEMS[item] for item in answered]))
-    truth = new.mean(axis=1)
-    assert np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])) >= 0.85
-    plain = np.abs(new[:, answered].mean(axis=1) - truth).mean()
+    new = ResponseMatrix.create(simulated(rng.normal(size=60), difficulty, rng), item_ids=ITEMS)
+    answered, truth = new.take(items=np.sort(rng.permutation(100)[:25])), new.responses.mean(axis=1)
+    found = estimate(calibrate(ResponseMatrix.create(past, item_ids=ITEMS)), answered)
+    assert held(found, truth[:, None])[:, -1].mean() >= 0.85
+    plain = np.abs(answered.responses.mean(axis=1) - truth).mean()
     assert np.abs(found.value[:, -1] - truth).mean() < 1.3 * plain  # 1.06 on average over worlds
     assert np.median(found.high - found.low) < 0.8
 
 
 @pytest.mark.filterwarnings("ignore:.* models answer like another one")
 def test_an_external_score_is_learnt_without_copies_too():
-    """The copies of a model that is left out are not in the bank of its fold: nor may their scores be."""
     rng = np.random.default_rng(1)
     difficulty = rng.normal(size=100)
     past = simulated(rng.normal(size=30), difficulty, rng)
     bank = calibrate(ResponseMatrix.create(np.concatenate([past, past[:2]]), item_ids=ITEMS))
-    final = pl.DataFrame(
-        {"model_id": bank.responses.model_ids, "final": np.sqrt(bank.responses.responses.mean(axis=1))}
-    )
-    new = simulated(rng.normal(size=20), difficulty, rng)
-    responses = ResponseMatrix.create(new[:, :40], item_ids=ITEMS[:40])
-    found = estimate(add_scores(bank, final, ["final"]), responses, target="final")
-    truth = np.sqrt(new.mean(axis=1))
-    assert np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])) >= 0.8
+    scores = np.sqrt(bank.responses.responses.mean(axis=1))
+    final = pl.DataFrame({"model_id": bank.responses.model_ids, "final": scores})
+    new = ResponseMatrix.create(simulated(rng.normal(size=20), difficulty, rng), item_ids=ITEMS)
+    found = estimate(add_scores(bank, final, ["final"]), new.take(items=np.arange(40)), target="final")
+    assert held(found, np.sqrt(new.responses.mean(axis=1))[:, None])[:, -1].mean() >= 0.8
 
 
 @pytest.mark.filterwarnings("ignore:.*answered unlike")
 @pytest.mark.parametrize("method", ["stacked", "p-irt", "gp-irt", "factor", "weighted", "ridge"])
 def test_no_interval_has_width_zero_while_answers_are_unknown(method):
-    """Past models solved all items or none, so that none was ever estimated wrongly."""
     past = np.repeat([[0.0], [1.0]], 15, axis=0) * np.ones(40)
     new = np.array([np.ones(20), np.zeros(20), np.repeat([1.0, 0.0], 10)])
     bank = calibrate(ResponseMatrix.create(past))
-    items = bank.item_ids
-    found = estimate(bank, ResponseMatrix.create(new, item_ids=items[:20]), method=method)
+    found = estimate(bank, ResponseMatrix.create(new, item_ids=bank.item_ids[:20]), method=method)
     assert np.all(found.high - found.low > 0.02)
-    everything = estimate(bank, ResponseMatrix.create(past[[0, 20]], item_ids=items), method=method)
+    everything = estimate(bank, ResponseMatrix.create(past[[0, 20]], item_ids=bank.item_ids), method=method)
     np.testing.assert_array_equal(everything.high, everything.low)
 
 
@@ -339,6 +298,5 @@ def test_progress_goes_through_the_fits_and_then_the_folds(twelve_models):
 
     run_trial(dataclasses.replace(twelve_models), "told", try_fold, SHAPE, progress=lambda *said: told.append(said))
     fractions = [fraction for _, fraction in told]
-    assert fractions == sorted(fractions)
+    assert (fractions, fractions[-1]) == (sorted(fractions), 1.0)
     assert [text for text, fraction in told if fraction > 0.5] == [f"trying fold {number}" for number in range(10)]
-    assert fractions[-1] == 1.0

@@ -1,4 +1,3 @@
-import dataclasses
 import functools
 from functools import partial
 
@@ -28,7 +27,7 @@ from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
-from tests.estimation.simulated import small_bank
+from tests.estimation.simulated import having, held, small_bank
 
 N_PAST, N_NEW, N_ITEMS, N_MORE = 60, 150, 120, 400
 
@@ -43,10 +42,8 @@ def world():
     intercept[N_ITEMS:] += 1.0  # the leaderboard's items are easier, and of two scenarios alone
     scenario[N_ITEMS:] = scenario[N_ITEMS:] % 2
     p = 1.0 / (1.0 + np.exp(-(ability[:, scenario] * slope + intercept)))
-    answers = (rng.random(p.shape) < p).astype(float)
-    items = pl.DataFrame(
-        {"item_id": [f"i{k}" for k in range(N_ITEMS)], "scenario": [f"s{j}" for j in scenario[:N_ITEMS].tolist()]}
-    )
+    answers, names = (rng.random(p.shape) < p).astype(float), [f"s{j}" for j in scenario[:N_ITEMS].tolist()]
+    items = pl.DataFrame({"item_id": [f"i{k}" for k in range(N_ITEMS)], "scenario": names})
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(p.shape[0])]})
     board = answers[:, N_ITEMS:].mean(axis=1)
     responses = ResponseMatrix.create(answers[:, :N_ITEMS], models=models, items=items)
@@ -60,7 +57,7 @@ def asked():
     """Answers of the new models to 30 items drawn at random."""
     bank, new, _ = world()
     chosen = select(bank, 30, method="random", rng=1)
-    return chosen, new.take(items=new.item_indices(chosen.item_ids))
+    return {"responses": new.take(items=new.item_indices(chosen.item_ids)), "selection": chosen}
 
 
 def true_win_rates():
@@ -69,7 +66,7 @@ def true_win_rates():
 
 
 def inside(found, truth):
-    return np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+    return held(found, truth[:, None])[:, -1].mean()
 
 
 def test_expected_win_rates_are_those_of_drawn_scores_and_of_counting_ties_half():
@@ -84,16 +81,11 @@ def test_expected_win_rates_are_those_of_drawn_scores_and_of_counting_ties_half(
         assert value[model] == pytest.approx(rates.mean(), abs=0.01)
         assert variance[model] == pytest.approx(rates.var(), rel=0.05)
     # one scenario, one reference: a probability of the normal distribution
-    one, spread = expected_win_rates(
-        np.array([[0.6]]), np.array([[0.1]]), np.array([-1]), reference_scores=np.array([[0.5]])
-    )
-    assert one[0] == pytest.approx(norm.cdf(1.0), abs=1e-12)
-    assert spread[0] == pytest.approx(norm.cdf(1.0) * norm.sf(1.0), abs=1e-12)
-    reference = np.array([[0.2, 0.5], [0.5, 0.5], [0.7, 0.1]])
-    value, variance = expected_win_rates(
-        np.array([[0.5, 0.5]]), np.zeros((1, 2)), np.array([-1]), reference_scores=reference
-    )
-    assert value[0] == pytest.approx(mean_win_rate(np.array([[0.5, 0.5]]), reference)[0], abs=1e-12)
+    one, spread = expected_win_rates(*np.array([[[0.6]], [[0.1]]]), np.array([-1]), reference_scores=np.array([[0.5]]))
+    assert (one[0], spread[0]) == pytest.approx((norm.cdf(1.0), norm.cdf(1.0) * norm.sf(1.0)), abs=1e-12)
+    reference, score = np.array([[0.2, 0.5], [0.5, 0.5], [0.7, 0.1]]), np.array([[0.5, 0.5]])
+    value, variance = expected_win_rates(score, np.zeros((1, 2)), np.array([-1]), reference_scores=reference)
+    assert value[0] == pytest.approx(mean_win_rate(score, reference)[0], abs=1e-12)
     assert variance[0] < 0.1  # that of ties, which may go either way
 
 
@@ -117,68 +109,61 @@ def test_a_ridge_line_predicts_what_ridge_regression_does():
 
 @pytest.mark.parametrize("method", ["auto", "ridge", "gp-irt", "factor"])
 def test_an_external_score_is_estimated_and_its_gap_to_the_items_is_in_the_interval(method):
-    (chosen, answers), (bank, new, board) = asked(), world()
-    found = estimate(bank, answers, selection=chosen, method=method, target="board")
+    bank, new, board = world()
+    found = estimate(bank, **asked(), method=method, target="board")
     assert found.targets == ("s0", "s1", "s2", "board")
-    error = found.value[:, -1] - board
-    of_items = new.responses.mean(axis=1) - board
+    error, of_items = found.value[:, -1] - board, new.responses.mean(axis=1) - board
     assert abs(of_items.mean()) > 0.1  # the items alone are far off
     assert abs(error.mean()) < 0.02
     assert np.abs(error).mean() < 0.5 * np.abs(board - board.mean()).mean()
     assert inside(found, board) > 0.88
     # scenarios keep their estimates
-    plain = estimate(bank, answers, selection=chosen, method="stacked" if method == "auto" else method)
+    plain = estimate(bank, **asked(), method="stacked" if method == "auto" else method)
     np.testing.assert_array_equal(found.value[:, :-1], plain.value[:, :-1])
 
 
 def test_win_rates_are_estimated_with_intervals_that_hold_and_known_from_all_answers():
-    (chosen, answers), (bank, _, _) = asked(), world()
-    found = estimate(bank, answers, selection=chosen, target="mean_win_rate")
-    truth = true_win_rates()
-    assert found.rows()[3]["target"] == "mean_win_rate"
-    assert found.rows()[3]["interval"] == "calibrated"
+    (bank, new, board), truth = world(), true_win_rates()
+    found = estimate(bank, **asked(), target="mean_win_rate")
+    assert [found.rows()[3][name] for name in ("target", "interval")] == ["mean_win_rate", "calibrated"]
     assert np.abs(found.value[:, -1] - truth).mean() < 0.12
     assert inside(found, truth) > 0.88
     assert np.mean(found.high[:, -1] - found.low[:, -1]) < 0.6
-    bank, new, board = world()
     external = estimate(bank, new, target="board")
     assert (external.high[:, -1] - external.low[:, -1]).min() > 0.02
     assert inside(external, board) > 0.88
     # drawn items give no interval of such a score: they would settle nothing
     odd = new.take(models=np.arange(1))
-    odd = dataclasses.replace(odd, responses=1.0 - odd.responses)
-    assert "unlike" in {note.kind for note in estimate(bank, odd, target="board").notes}
-    assert "would settle it" not in str(estimate(bank, odd, target="board").notes)
+    notes = estimate(bank, having(odd, ..., 1.0 - odd.responses), target="board").notes
+    assert "unlike" in {note.kind for note in notes}
+    assert "would settle it" not in str(notes)
     rates = estimate(bank, new, target="mean_win_rate")
-    np.testing.assert_allclose(rates.value[:, -1], true_win_rates(), atol=1e-9)
+    np.testing.assert_allclose(rates.value[:, -1], truth, atol=1e-9)
     np.testing.assert_allclose(rates.high[:, -1], rates.low[:, -1], atol=1e-9)
 
 
 def test_a_model_of_the_bank_is_not_ranked_against_itself_and_views_share_what_was_derived():
     bank, _, _ = world()
-    one = bank.responses.take(models=np.array([4]))
-    found = estimate(bank, one, target="mean_win_rate")
-    expected = with_target(bank, "mean_win_rate").past_scores[4, -1]
-    assert found.value[0, -1] == pytest.approx(expected, abs=1e-9)
-    view = with_target(bank, "board")
-    assert view.cache.memory is bank.cache.memory
+    found = estimate(bank, bank.responses.take(models=np.array([4])), target="mean_win_rate")
+    assert found.value[0, -1] == pytest.approx(with_target(bank, "mean_win_rate").past_scores[4, -1], abs=1e-9)
+    assert with_target(bank, "board").cache.memory is bank.cache.memory
 
 
 def test_models_are_compared_by_an_external_score():
-    (chosen, answers), (bank, _, board) = asked(), world()
-    few = np.arange(12)
-    found = compare(bank, answers.take(models=few), selection=chosen, target="board")
+    bank, _, board = world()
+    few = {**asked(), "responses": asked()["responses"].take(models=np.arange(12))}
+    given = (bank, few["responses"])
+    found = compare(*given, selection=few["selection"], target="board")
     assert found.targets == ("board",)
-    truth = board[found.pairs.second] - board[found.pairs.first]
-    difference = found.difference
-    assert np.mean((difference.low[:, 0] <= truth) & (truth <= difference.high[:, 0])) > 0.85
+    truth, difference = board[found.pairs.second] - board[found.pairs.first], found.difference
+    assert held(difference, truth[:, None])[:, 0].mean() > 0.85
     assert np.corrcoef(difference.value[:, 0], truth)[0, 1] > 0.7
     assert np.isnan(found.pairs.raw_difference).all()  # no mean of the answers is that score
     assert np.isnan(found.reference.paired_t_p).all()
     with pytest.raises(DataError, match="Take another method than 'paired'"):
-        compare(bank, answers.take(models=few), selection=chosen, target="board", method="paired")
+        compare(*given, selection=few["selection"], target="board", method="paired")
     with pytest.raises(ParameterError, match="Compare once for each"):
-        compare(bank, answers.take(models=few), selection=chosen, target=("board", "mean_win_rate"))
+        compare(*given, selection=few["selection"], target=("board", "mean_win_rate"))
 
 
 def test_a_draw_gives_no_headline_an_interval_and_selections_go_by_its_past_errors():
@@ -195,8 +180,7 @@ def test_a_draw_gives_no_headline_an_interval_and_selections_go_by_its_past_erro
 
 def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
     """Of normal scores the slope is the mean of their density over themselves, 1 / (2 sqrt(pi) sd)."""
-    sd = np.array([0.05, 0.1, 0.2])
-    at = norm.ppf((np.arange(400) + 0.5) / 400)
+    sd, at = np.array([0.05, 0.1, 0.2]), norm.ppf((np.arange(400) + 0.5) / 400)
     scores = 0.5 + sd * np.column_stack([np.random.default_rng(k).permutation(at) for k in range(3)])
     scores[7, 1] = np.nan
     slopes = headline_slopes(win_rate_headline(scores), scores)
@@ -206,15 +190,13 @@ def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
 
 
 def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
-    """A leaderboard of one scenario of three: its score is learnt from more of its items."""
     bank, new, _ = world()
     truth = bank.targets.scenario_means(new.responses)[:, 0]
     table = pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]})
     known = add_scores(bank, table, ["first"])
     aimed = aimed_at_headline(with_target(known, "first"))
     weights = aimed.scenario_weights
-    assert weights["s0"] == 1.0
-    assert max(abs(weights["s1"]), abs(weights["s2"])) < 0.05
+    assert weights["s0"] == 1.0 > 20.0 * max(abs(weights["s1"]), abs(weights["s2"]))
     assert aimed_at_headline(known) == VOptimal()
     errors = []
     for spec in (aimed, VOptimal()):
@@ -223,10 +205,8 @@ def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
         found = estimate(known, answers, selection=chosen, target="first", method="ridge")
         errors.append(np.abs(found.value[:, -1] - truth).mean())
     assert errors[0] < 0.95 * errors[1]
-    # the first stage takes the weights of the score, and the later one follows the first
-    view, model = with_target(known, "first"), new.take(models=np.arange(1))
-    routing = select(view, 18, stages=2, rng=0)
-    plain = select(known, 18, stages=2, rng=0)
+    model = new.take(models=np.arange(1))
+    routing, plain = (select(one, 18, stages=2, rng=0) for one in (with_target(known, "first"), known))
     module, usual = (next_stage(known, selection, model).whole for selection in (routing, plain))
     assert [read_recipe(one).spec for one in (routing, module, plain)] == [aimed, aimed, VOptimal()]
     assert [module.n_items, usual.n_items] == [18, 18]
@@ -238,8 +218,7 @@ def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
 def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
     bank, new, board = world()
     spec = SessionSpec(target="board", budget=Budget(n_items=8), stopping=Stopping(half_width=0.01))
-    pool = prepare_sessions(bank, spec)
-    usual = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
+    pool, usual = prepare_sessions(bank, spec), prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
     assert pool.score_names == ("s0", "s1", "s2", "board")
     assert pool.spec.stopping.half_widths == {"board": 0.01}
     found, truth = [], board[:16]
@@ -260,9 +239,8 @@ def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
 
 def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
     bank = small_bank()
-    decision = Decision(model=bank.responses.model_ids[4])
-    spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=decision), budget=Budget(3))
-    pool = prepare_sessions(bank, spec)
+    stopping = Stopping(decision=Decision(model=bank.responses.model_ids[4]))
+    pool = prepare_sessions(bank, SessionSpec(target="mean_win_rate", stopping=stopping, budget=Budget(3)))
     assert pool.threshold == with_target(bank, "mean_win_rate").past_scores[4, -1]
     session = AdaptiveSession(pool)
     for item in session.ask(3):
@@ -273,10 +251,9 @@ def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
 
 
 def test_what_a_headline_score_does_not_go_with_is_refused():
-    (chosen, answers), (bank, _, _) = asked(), world()
     for wrong in ({"interval": "model-based"}, {"estimand": "repeated"}):
         with pytest.raises(ParameterError, match="goes with"):
-            estimate(bank, answers, selection=chosen, target="board", **wrong)
+            estimate(world()[0], **asked(), target="board", **wrong)
     few = make_bank(n_models=9)
     with pytest.raises(DataError, match="needs at least 10 past models"):
         estimate(few, few.responses, target="mean_win_rate")
@@ -284,16 +261,13 @@ def test_what_a_headline_score_does_not_go_with_is_refused():
 
 @pytest.mark.filterwarnings("ignore:.* models answer like another one")
 def test_external_scores_are_estimated_where_past_models_are_listed_twice():
-    """A fold leaves out the copies of the models that it tries, too: more models than those that it tries."""
     rng = np.random.default_rng(5)
     ability, difficulty = rng.normal(size=45), rng.normal(size=80)
     answers = (ability[:, None] - difficulty > rng.logistic(size=(45, 80))) * 1.0
-    past = np.vstack([answers[:40], answers[:3]])
-    models = pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
-    items = pl.DataFrame({"item_id": [f"i{k:02d}" for k in range(80)]})
-    board = (10.0 + 50.0 * past.mean(axis=1)).tolist()
-    bank = calibrate(ResponseMatrix.create(past, models=models, items=items), JointMAP())
-    aimed = with_target(add_scores(bank, models.with_columns(board=pl.Series(board)), ["board"]), "board")
-    new = ResponseMatrix.create(answers[40:, :40], item_ids=[f"i{k:02d}" for k in range(40)])
-    found = estimate(aimed, new)
+    past, models = np.vstack([answers[:40], answers[:3]]), pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
+    whole = ResponseMatrix.create(answers, item_ids=[f"i{k:02d}" for k in range(80)])
+    bank = calibrate(ResponseMatrix.create(past, models=models, items=whole.items), JointMAP())
+    board = models.with_columns(board=pl.Series((10.0 + 50.0 * past.mean(axis=1)).tolist()))
+    aimed = with_target(add_scores(bank, board, ["board"]), "board")
+    found = estimate(aimed, whole.take(models=np.arange(40, 45), items=np.arange(40)))
     assert np.abs(found.value[:, -1] - (0.1 + 0.5 * answers[40:].mean(axis=1))).mean() < 0.06

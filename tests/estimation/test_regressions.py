@@ -1,18 +1,35 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import minimize
 from sklearn.linear_model import Ridge, RidgeCV
 
+from itembank.bank.banks import CONTENT_ORDER
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation, without_sampling_error
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
+from itembank.estimation.folds import folds
+from itembank.estimation.method_trials import try_methods
+from itembank.estimation.observations import Observations
 from itembank.estimation.regressions import (
     RELATIVE_PENALTIES,
     blocks,
+    combined,
     completed,
     decomposed,
     predict_factor,
     predict_ridge,
     predict_task_mean_eb,
+    reconciled,
+    stack_weights,
 )
+from itembank.estimation.trials import Expectations, Trial
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
+from itembank.numerics.intervals import calibrated_half_widths
+from tests.estimation.simulated import having, shared_bank
 
 
 def problem(rng, n_train=40, n_columns=12, n_targets=3, n_new=6):
@@ -36,17 +53,16 @@ def test_given_penalty_and_leave_one_out_choice_equal_sklearn(rng, shape):
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
 def test_drawn_to_weights_is_the_mean_under_the_normal_prior_of_coefficients(rng, shape):
     train, scores, new = problem(rng, *shape)
-    weights, scenario = rng.uniform(0.5, 2.0, shape[1]), np.arange(shape[1]) % 3
-    penalty = 1.5
+    weights, scenario, penalty = rng.uniform(0.5, 2.0, shape[1]), np.arange(shape[1]) % 3, 1.5
     roots = np.sqrt(weights / weights.mean())
     prior = np.diag(roots**2) + 30.0**2 * np.outer(roots, roots) / (roots @ roots)
     for name in range(3):
         own = roots * (scenario == name)
         prior += 2.0**2 * np.outer(own, own) / (own @ own)
-    centre = train.mean(axis=0)
+    centre, mean = train.mean(axis=0), scores.mean(axis=0)
     a, b = train - centre, new - centre
     gain = b @ prior @ a.T @ np.linalg.inv(a @ prior @ a.T + penalty * np.eye(shape[0]))
-    expected = scores.mean(axis=0) + gain @ (scores - scores.mean(axis=0))
+    expected = mean + gain @ (scores - mean)
     found = predict_ridge(train, scores, new, penalty=penalty, column_weights=weights, scenario_index=scenario)
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
@@ -56,9 +72,7 @@ def test_columns_and_scenarios_that_add_nothing_are_left_out(rng):
     alone = predict_ridge(train, scores, new, column_weights=np.ones(12))
     named = predict_ridge(train, scores, new, column_weights=np.ones(12), scenario_index=np.full(12, 4))
     np.testing.assert_array_equal(alone, named)
-    train, scores, new = problem(rng)
-    weights = rng.uniform(0.5, 2.0, 12)
-    weights[5:] = 0.0
+    weights = rng.uniform(0.5, 2.0, 12) * (np.arange(12) < 5)
     new[0, :5] = np.nan
     found = predict_ridge(train, scores, new, column_weights=weights)
     kept = predict_ridge(train[:, :5], scores, new[1:, :5], column_weights=weights[:5])
@@ -82,9 +96,7 @@ def test_drawing_to_weights_helps_few_models_and_the_choice_beats_the_largest_an
 
 def test_each_pattern_of_missing_items_is_its_own_regression(rng):
     train, scores, new = problem(rng)
-    new[1, :4] = np.nan
-    new[3, 6:] = np.nan
-    new[4, :4] = np.nan
+    new[1, :4] = new[3, 6:] = new[4, :4] = np.nan
     found = predict_ridge(train, scores, new, penalty=1.0)
     for row, kept in ((0, slice(None)), (1, slice(4, None)), (3, slice(0, 6)), (4, slice(4, None))):
         expected = Ridge(alpha=1.0).fit(train[:, kept], scores).predict(new[row : row + 1, kept])
@@ -93,8 +105,7 @@ def test_each_pattern_of_missing_items_is_its_own_regression(rng):
 
 def test_models_without_a_score_or_answer_do_no_harm(rng):
     train, scores, new = problem(rng)
-    holed = scores.copy()
-    holed[:10, 1] = np.nan
+    holed = np.where((np.arange(40) < 10)[:, None] & (np.arange(3) == 1), np.nan, scores)
     found = predict_ridge(train, holed, new)
     np.testing.assert_allclose(found[:, [0, 2]], predict_ridge(train, scores[:, [0, 2]], new), atol=1e-12)
     np.testing.assert_allclose(found[:, [1]], predict_ridge(train[10:], scores[10:, [1]], new), atol=1e-12)
@@ -110,14 +121,13 @@ def test_decomposition_equals_singular_values(rng, shape):
     rank = min(shape[0] - 1, shape[1])
     np.testing.assert_allclose(np.sqrt(eigenvalues), np.linalg.svd(centred, compute_uv=False)[:rank])
     np.testing.assert_allclose(left * np.sqrt(eigenvalues) @ right.T, centred, atol=1e-10)
-    np.testing.assert_allclose(left.T @ left, np.eye(rank), atol=1e-10)
-    np.testing.assert_allclose(right.T @ right, np.eye(rank), atol=1e-10)
+    for one in (left, right):
+        np.testing.assert_allclose(one.T @ one, np.eye(rank), atol=1e-10)
 
 
 def some_model(rng, n_items=14, n_factors=3):
-    return FactorModel(
-        rng.uniform(0.3, 0.7, n_items), rng.normal(0.0, 0.05, (n_items, n_factors)), rng.uniform(0.01, 0.05, n_items)
-    )
+    loadings = rng.normal(0.0, 0.05, (n_items, n_factors))
+    return FactorModel(rng.uniform(0.3, 0.7, n_items), loadings, rng.uniform(0.01, 0.05, n_items))
 
 
 def dense_conditional(model, items, responses, weights):
@@ -125,19 +135,16 @@ def dense_conditional(model, items, responses, weights):
     covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
     cross = covariance[:, items]
     gain = cross @ np.linalg.inv(covariance[np.ix_(items, items)])
-    mean = model.mean + gain @ (responses - model.mean[items])
-    left = covariance - gain @ cross.T
+    mean, left = model.mean + gain @ (responses - model.mean[items]), covariance - gain @ cross.T
     return weights.T @ mean, np.diag(weights.T @ left @ weights)
 
 
 @pytest.mark.parametrize("n_factors", [0, 1, 3])
 def test_equals_the_conditional_normal_distribution(rng, n_factors):
     model = some_model(rng, n_factors=n_factors)
-    weights = rng.dirichlet(np.ones(14), size=3).T
-    positions = np.array([9, 2, 5, 11, 0])
+    weights, positions = rng.dirichlet(np.ones(14), size=3).T, np.array([9, 2, 5, 11, 0])
     responses = rng.random((6, 5))
-    responses[1, 2] = responses[4, 0] = responses[4, 3] = np.nan
-    responses[5] = np.nan
+    responses[[1, 4, 4], [2, 0, 3]] = responses[5] = np.nan
     found = predict_factor(model, positions, weights, responses)
     for row in range(6):
         seen = ~np.isnan(responses[row])
@@ -151,19 +158,16 @@ def test_all_items_observed_give_the_score_itself_and_a_column_that_nobody_answe
     found = predict_factor(model, np.arange(14), weights, responses)
     np.testing.assert_allclose(found.value[:, 0], responses.mean(axis=1))
     np.testing.assert_allclose(found.variance, 0.0, atol=1e-15)
-    model, weights, responses = some_model(rng), np.full((14, 1), 1.0 / 14.0), rng.random((4, 6))
-    positions = np.array([1, 3, 4, 8, 9, 13])
+    responses, positions, kept = rng.random((4, 6)), np.array([1, 3, 4, 8, 9, 13]), np.delete(np.arange(6), 2)
     responses[:, 2] = np.nan
     found = predict_factor(model, positions, weights, responses)
-    kept = np.delete(np.arange(6), 2)
     expected = predict_factor(model, positions[kept], weights, responses[:, kept])
     np.testing.assert_array_equal(found.value, expected.value)
     np.testing.assert_array_equal(found.variance, expected.variance)
 
 
 def test_standardised_errors_have_variance_one_where_the_model_is_true(rng):
-    model = some_model(rng, n_items=120, n_factors=2)
-    factors = rng.normal(size=(4000, 2))
+    model, factors = some_model(rng, n_items=120, n_factors=2), rng.normal(size=(4000, 2))
     responses = model.mean + factors @ model.loadings.T + rng.normal(size=(4000, 120)) * np.sqrt(model.noise)
     weights = np.full((120, 1), 1.0 / 120.0)
     found = predict_factor(model, np.arange(30), weights, responses[:, :30])
@@ -173,22 +177,17 @@ def test_standardised_errors_have_variance_one_where_the_model_is_true(rng):
 
 
 def test_a_fitted_model_beats_the_plain_mean(rng):
-    ability = rng.normal(size=(300, 1))
-    difficulty = rng.normal(0.0, 1.5, 150)
+    ability, difficulty = rng.normal(size=(300, 1)), rng.normal(0.0, 1.5, 150)
     responses = (rng.random((300, 150)) < 1.0 / (1.0 + np.exp(-1.5 * ability + difficulty))).astype(float)
-    weights = np.full((150, 1), 1.0 / 150.0)
-    model = fit_factor_model(responses[:200])
-    positions = np.arange(20)
-    truth, new = responses[200:].mean(axis=1), responses[200:, :20]
+    model, weights = fit_factor_model(responses[:200]), np.full((150, 1), 1.0 / 150.0)
+    truth, new, positions = responses[200:].mean(axis=1), responses[200:, :20], np.arange(20)
     error = np.abs(predict_factor(model, positions, weights, new).value[:, 0] - truth).mean()
     assert error < 0.8 * np.abs(new.mean(axis=1) - truth).mean()
 
 
 def test_misfit_is_the_squared_mahalanobis_distance_by_item(rng):
-    model, positions = some_model(rng), np.array([9, 2, 5, 11, 0])
-    responses = rng.random((6, 5))
-    responses[1, 2] = responses[4, 0] = np.nan
-    responses[5] = np.nan
+    model, positions, responses = some_model(rng), np.array([9, 2, 5, 11, 0]), rng.random((6, 5))
+    responses[[1, 4], [2, 0]] = responses[5] = np.nan
     found = predict_factor(model, positions, np.full((14, 1), 1.0 / 14.0), responses).misfit
     covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
     for row in range(5):
@@ -230,8 +229,7 @@ def test_empirical_bayes_is_the_mean_of_the_beta_posterior():
     found = predict_task_mean_eb(SCORES, NEW, scenario_index=SCENARIO, scenario_weights=np.array([0.5, 0.5]))
     np.testing.assert_allclose(found[0, :2], [(2.0 + 2.0) / 7.0, (3.0 + 3.5) / 9.0])
     np.testing.assert_allclose(found[1, :2], [(0.0 + 2.0) / 6.0, 0.7])  # nothing of the second: its mean
-    scores = SCORES.copy()
-    scores[:, 1] = np.nan
+    scores = np.where(np.arange(3) == 1, np.nan, SCORES)
     found = predict_task_mean_eb(scores, NEW, scenario_index=SCENARIO, scenario_weights=np.array([1.0, 0.0]))
     assert np.isnan(found[:, 1]).all()
     np.testing.assert_allclose(found[:, 2], found[:, 0])
@@ -246,8 +244,7 @@ ESTIMATORS = {
 def gappy_problem(rng, n_train=30, n_new=6):
     ability = rng.uniform(0.1, 0.9, (n_train + n_new, 1))
     responses = (rng.random((n_train + n_new, 10)) < ability).astype(float)
-    scores = np.hstack([ability, ability**2])
-    return responses[:n_train], scores[:n_train], responses[n_train:]
+    return responses[:n_train], np.hstack([ability, ability**2])[:n_train], responses[n_train:]
 
 
 def test_additive_data_are_completed_exactly_and_what_nobody_answered_by_means():
@@ -255,8 +252,7 @@ def test_additive_data_are_completed_exactly_and_what_nobody_answered_by_means()
     whole = item + model[:, None]
     holed = whole.copy()
     holed[0, 2] = np.nan  # a model without effect: the item's mean over the others is all there is
-    found = completed(holed)
-    known = ~np.isnan(holed)
+    found, known = completed(holed), ~np.isnan(holed)
     np.testing.assert_array_equal(found[known], whole[known])
     mean = np.array([whole[:, 0].mean(), whole[:, 1].mean(), whole[1:, 2].mean()])
     assert found[0, 2] == pytest.approx(mean[2] + (whole[0, :2] - mean[:2]).mean())
@@ -273,8 +269,7 @@ def test_blocks_cover_every_new_model_and_known_target_once(rng):
     for block in blocks(scores, new):
         count[np.ix_(block.new, block.targets)] += 1
         assert not np.isnan(scores[np.ix_(block.train, block.targets)]).any()
-        answered = np.zeros(5, dtype=bool)
-        answered[block.columns] = True
+        answered = np.isin(np.arange(5), np.arange(5)[block.columns])
         np.testing.assert_array_equal(~np.isnan(new[block.new]), np.tile(answered, (block.new.size, 1)))
     np.testing.assert_array_equal(count, np.tile([1, 1, 0, 1], (9, 1)))
 
@@ -287,8 +282,7 @@ class EveryEstimator:
     @pytest.mark.parametrize("n_train", [1, 2, 3, 6])
     def test_few_models_give_finite_scores(self, rng, estimator, n_train):
         train, scores, new = gappy_problem(rng, n_train=n_train)
-        new[0] = np.nan
-        new[1, :9] = np.nan
+        new[0] = new[1, :9] = np.nan
         found = estimator(train, scores, new)
         assert found.shape == (6, 2)
         assert np.all((found >= 0.0) & (found <= 1.0))
@@ -301,8 +295,7 @@ class EveryEstimator:
 
     def test_a_target_that_nobody_has_is_not_a_number(self, rng, estimator):
         train, scores, new = gappy_problem(rng)
-        holed = np.column_stack([scores, np.full(30, np.nan)])
-        found = estimator(train, holed, new)
+        found = estimator(train, np.column_stack([scores, np.full(30, np.nan)]), new)
         assert np.isnan(found[:, 2]).all()
         np.testing.assert_allclose(found[:, :2], estimator(train, scores, new), atol=1e-12)
 
@@ -334,3 +327,240 @@ class EveryEstimator:
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 class TestEstimators(EveryEstimator):
     pass
+
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+SEEN = np.arange(12)
+"""Items that are answered: four of each scenario."""
+SINGLES = {name: kind() for name, kind in METHODS.kinds.items() if kind not in {Stacked, Auto}}
+MODEL = 8
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return dataclasses.replace(shared_bank())  # with folds of its own, as few as those of `changed`
+
+
+@pytest.fixture(scope="module")
+def changed(bank):
+    """The same bank, but what one model did on items that are not seen is put in another order.
+
+    Its mean, which decides the folds, stays, and so does the order of content, by which chance decides.
+    """
+    hidden = bank.responses.responses[MODEL, 12:]
+    other = having(bank, (MODEL, slice(12, None)), np.roll(hidden, 1))
+    assert np.sum(other.responses.responses[MODEL, 12:] != hidden) >= 6
+    other.cache.remember(CONTENT_ORDER, lambda: bank.content_order)
+    return other
+
+
+def answered(bank):
+    weights = bank.targets.weights[SEEN]
+    return Observations.of_items(bank.responses.responses[:, SEEN], SEEN, weights / weights.sum(), is_random=True)
+
+
+def tried(bank, spec):
+    return try_methods(Asked(bank, answered(bank)), spec.members).by(spec)
+
+
+@pytest.mark.parametrize("spec", SINGLES.values(), ids=SINGLES)
+def test_what_a_model_did_on_items_not_seen_does_not_change_its_own_estimate(bank, changed, spec):
+    assert [fold.held_out.tolist() for fold in folds(changed)] == [fold.held_out.tolist() for fold in folds(bank)]
+    before, after = tried(bank, spec), tried(changed, spec)
+    np.testing.assert_allclose(after.value[MODEL], before.value[MODEL], atol=1e-12)
+    np.testing.assert_allclose(after.standard_error[MODEL], before.standard_error[MODEL], atol=1e-12)
+    assert np.any(np.abs(after.truth[MODEL] - before.truth[MODEL]) > 0.01)
+
+
+@pytest.mark.parametrize("name", ["p-irt", "factor", "ridge", "task-mean"])
+def test_the_check_above_catches_a_leak(bank, changed, name):
+    """With fits that saw every model, what one did on the other items does change its estimate."""
+    values = []
+    for each in (bank, changed):
+        leaky, whole = dataclasses.replace(each), dataclasses.replace(each)
+        if name == "p-irt":  # the made-up bank's parameters do not come from its responses: take those of a fit
+            other = next(fold for fold in folds(each) if MODEL not in fold.held_out)  # that it took part in
+            whole = dataclasses.replace(each, calibration=other.bank.calibration)
+        seen = (dataclasses.replace(fold, make_bank=lambda whole=whole: whole) for fold in folds(each))
+        leaky.cache.memory["folds"] = tuple(seen)
+        values.append(tried(leaky, SINGLES[name]).value[MODEL])
+    assert np.max(np.abs(values[1] - values[0])) > 1e-6
+
+
+def test_estimates_are_those_of_banks_that_have_not_seen_the_model_and_members_together_what_each_is_alone(bank):
+    found = tried(bank, PIRT())
+    for fold in folds(bank):
+        new = bank.responses.take(models=fold.held_out, items=SEEN)
+        by_hand = estimate(fold.bank, new, method=PIRT(), interval="model-based")
+        np.testing.assert_allclose(found.value[fold.held_out], by_hand.value, atol=1e-12)
+        np.testing.assert_allclose(found.standard_error[fold.held_out], by_hand.standard_error, atol=1e-12)
+    np.testing.assert_allclose(found.truth, bank.targets.with_overall(bank.scenario_scores))
+    np.testing.assert_array_equal(found.error, found.value - found.truth)
+    specs = (PIRT(), SampleMean(), Weighted())
+    together = try_methods(Asked(bank, answered(bank)), specs)
+    for number, spec in enumerate(specs):
+        alone = tried(bank, spec)
+        np.testing.assert_array_equal(together.single(number).value, alone.value)
+        np.testing.assert_array_equal(together.single(number).standard_error, alone.standard_error)
+    for number, fold in enumerate(folds(bank)):
+        np.testing.assert_array_equal(together.fold[fold.held_out], number)
+
+
+def made_up(rng, n_models=24):
+    """Two methods' errors in four folds."""
+    truth = rng.random((n_models, 2))
+    values = truth + np.array([0.02, 0.05])[:, None, None] * rng.standard_normal((2, n_models, 2))
+    fold = np.arange(n_models) % 4
+    certain = np.zeros(truth.shape)  # nothing is moved to agree with the overall score
+    expected = Expectations(truth, certain, truth, certain, truth, np.ones(truth.shape))
+    return Trial(truth, values, expected, fold, np.ones(1))
+
+
+def test_stack_weights_of_a_fold_come_from_the_others(rng):
+    spec, found = Stacked((PIRT(), Weighted())), made_up(rng)
+    inside, truth = found.fold == 2, found.truth.copy()
+    truth[inside] += rng.standard_normal(truth[inside].shape)
+    other = dataclasses.replace(found, truth=truth)
+    np.testing.assert_array_equal(other.by(spec).value == found.by(spec).value, np.tile(inside[:, None], (1, 2)))
+    assert not np.allclose(other.weights(spec), found.weights(spec))
+
+
+def test_stacked_is_between_its_members_and_better_than_the_worse(rng):
+    spec, found = Stacked((PIRT(), Weighted())), made_up(rng, 400)
+    stacked = found.by(spec)
+    assert np.all(stacked.value >= found.values.min(axis=0) - 1e-12)
+    assert np.all(stacked.value <= found.values.max(axis=0) + 1e-12)
+    errors = np.mean((found.values - found.truth) ** 2, axis=1)
+    assert np.all(np.mean(stacked.error**2, axis=0) < errors[0])  # independent errors: the mean is better than the best
+    np.testing.assert_allclose(found.weights(spec)[0], 1.0 / (1.0 + (0.02 / 0.05) ** 2), atol=0.04)
+
+
+def objective(weights, errors, prior_models):
+    """What the weights minimise: ``w' (E'E + k D) w``, D the diagonal of ``E'E / n_models``."""
+    gram = errors.T @ errors
+    return weights @ (gram + prior_models * np.diag(np.diag(gram)) / errors.shape[0]) @ weights
+
+
+def correlated_errors(rng, n_models=40, n_members=5):
+    common = rng.normal(size=(n_models, 1))
+    return 0.03 * (common + rng.uniform(0.3, 2.0, n_members) * rng.normal(size=(n_models, n_members)))
+
+
+@pytest.mark.parametrize("prior_models", [0.01, 10.0, 1000.0])
+@pytest.mark.parametrize("n_models", [3, 12, 200])
+def test_weights_are_those_of_a_general_solver(rng, n_models, prior_models):
+    errors = correlated_errors(rng, n_models)
+    found = stack_weights(errors, prior_models=prior_models)
+    scale = objective(np.full(5, 0.2), errors, prior_models)
+    limits = {"bounds": [(0.0, 1.0)] * 5, "constraints": {"type": "eq", "fun": lambda weights: weights.sum() - 1.0}}
+    by, start = {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 500}}, np.full(5, 0.2)
+    solved = minimize(lambda weights: objective(weights, errors, prior_models) / scale, start, **by, **limits)
+    assert found.sum() == pytest.approx(1.0)
+    assert np.all(found >= 0.0)
+    assert objective(found, errors, prior_models) / scale <= solved.fun + 1e-7
+    np.testing.assert_allclose(found, solved.x, atol=2e-3)
+
+
+def test_weights_by_closed_forms(rng):
+    errors = correlated_errors(rng)
+    inverse = 1.0 / np.mean(errors**2, axis=0)
+    np.testing.assert_allclose(stack_weights(errors, prior_models=1e8), inverse / inverse.sum(), rtol=1e-4)
+    # with two methods, w_1 = (c_22 - c_12) / (c_11 + c_22 - 2 c_12), c of ``E'E + k D``
+    errors = np.array([[0.01, -0.04]])
+    c = errors.T @ errors + 3.0 * np.diag(errors[0] ** 2)
+    first = (c[1, 1] - c[0, 1]) / (c[0, 0] + c[1, 1] - 2.0 * c[0, 1])
+    np.testing.assert_allclose(stack_weights(errors, prior_models=3.0), [first, 1.0 - first], rtol=1e-12)
+
+
+def test_exact_methods_share_the_weight_and_useless_ones_get_next_to_nothing(rng):
+    def weights(*columns, n=30, prior_models=10.0):
+        """Of methods with errors of these sizes, or with these errors."""
+        errors = [one * rng.normal(size=n) if np.isscalar(one) else one for one in columns]
+        return stack_weights(np.column_stack(errors), prior_models=prior_models)
+
+    np.testing.assert_allclose(weights(0.02, 0.02, 0.0), [0.0, 0.0, 1.0], atol=1e-5)
+    np.testing.assert_allclose(weights(0.0, 0.0, 0.0, 0.0), 0.25)
+    # only the penalty tells exact methods apart from none: rounding must not outweigh it
+    np.testing.assert_allclose(weights(0.02, 0.0, 0.0), [0.0, 0.5, 0.5], atol=1e-5)
+    with_useless = weights(0.02, 0.02, 0.4, n=100, prior_models=20.0)
+    assert with_useless[2] < 0.01
+    np.testing.assert_allclose(with_useless[:2], 0.5, atol=0.15)
+    error = 0.05 * rng.normal(size=200)
+    np.testing.assert_allclose(weights(error, -error, 0.03, n=200, prior_models=1e-3), [0.5, 0.5, 0.0], atol=0.01)
+
+
+def test_what_has_unknown_errors_is_left_out_and_scale_and_order_do_not_matter(rng):
+    errors = correlated_errors(rng)
+    weights = stack_weights(errors, prior_models=10.0)
+    partial = np.column_stack([errors, np.where(np.arange(40) < 25, np.nan, 0.0)])
+    np.testing.assert_allclose(stack_weights(partial, prior_models=10.0), np.append(weights, 0.0))
+    partial = errors.copy()
+    partial[[3, 7], [0, 4]] = np.nan
+    expected = stack_weights(np.delete(errors, [3, 7], axis=0), prior_models=10.0)
+    np.testing.assert_allclose(stack_weights(partial, prior_models=10.0), expected)
+    np.testing.assert_allclose(stack_weights(np.full((6, 4), np.nan), prior_models=10.0), 0.25)
+    np.testing.assert_allclose(stack_weights(1e-6 * errors, prior_models=10.0), weights, atol=1e-6)
+    np.testing.assert_allclose(stack_weights(errors[:, ::-1], prior_models=10.0), weights[::-1], atol=1e-6)
+
+
+def test_combined_by_hand_with_scenarios_that_are_certain_or_unknown():
+    values = np.array([[[0.2], [0.4], [np.nan]], [[0.6], [np.nan], [np.nan]], [[0.9], [0.8], [0.5]]])
+    weights = np.array([[0.5], [0.25], [0.25]])
+    np.testing.assert_allclose(combined(values, weights)[:, 0], [0.1 + 0.15 + 0.225, (0.2 + 0.2) / 0.75, 0.5])
+    assert np.isnan(combined(np.array([[[np.nan]], [[0.5]]]), np.array([[1.0], [0.0]])))
+    weights, known, lacking = np.array([0.5, 0.5]), np.array([[0.2, 0.4, 0.5]]), np.array([[np.nan, 0.4, 0.5]])
+    np.testing.assert_allclose(reconciled(known, np.array([[0.0, 1.0, 1.0]]), weights), [[0.2, 0.8, 0.5]])
+    np.testing.assert_array_equal(reconciled(known, np.zeros((1, 3)), weights), known)
+    np.testing.assert_array_equal(reconciled(lacking, np.ones((1, 3)), weights), lacking)
+
+
+def test_reconciled_scenarios_are_the_nearest_that_make_the_overall_score(rng):
+    values, variances, weights = rng.random((5, 4)), rng.uniform(0.5, 2.0, size=(5, 4)), np.array([0.5, 0.3, 0.2])
+    found = reconciled(values, variances, weights)
+    np.testing.assert_array_equal(found[:, -1], values[:, -1])
+    np.testing.assert_allclose(found[:, :-1] @ weights, values[:, -1])
+    for row, (start, spread) in enumerate(zip(values[:, :-1], variances[:, :-1], strict=True)):
+        limit = {"type": "eq", "fun": lambda x, row=row: x @ weights - values[row, -1]}
+        wanted = minimize(lambda x, s=start, v=spread: np.sum((x - s) ** 2 / v), start, constraints=[limit], tol=1e-14)
+        np.testing.assert_allclose(found[row, :-1], wanted.x, atol=1e-6)
+
+
+def made_up_estimates(rng, sampling=0.03, n_models=600):
+    """Estimates whose errors have the sizes `scale`; a third of the truths are exact, the others hardly known."""
+    scale = rng.uniform(0.01, 0.03, (n_models, 1))
+    truth, variance = rng.random((n_models, 1)), np.full((n_models, 1), sampling**2)
+    variance[: n_models // 3] = 0.0
+    observed = truth + np.sqrt(variance) * rng.standard_normal(truth.shape)
+    value = truth + 1.5 * scale * rng.standard_normal(truth.shape)
+    return PastEstimates(observed, value, scale, scale, variance), value - truth
+
+
+def test_errors_and_intervals_get_the_size_that_they_have_against_the_truth(rng):
+    found, true = made_up_estimates(rng)
+    raw = found.value - found.truth
+    size, raw_size, true_size = (np.sqrt(np.mean(error**2)) for error in (found.error, raw, true))
+    assert raw_size > 1.2 * true_size
+    assert size == pytest.approx(true_size, rel=0.1)
+    np.testing.assert_array_equal(found.error[:200], raw[:200])
+    half, of_truth, of_raw = (
+        calibrated_half_widths(error, found.scale, np.ones((1, 1)), level=0.95)[0, 0]
+        for error in (found.error, true, raw)
+    )
+    assert half == pytest.approx(of_truth, rel=0.12)
+    assert of_raw > 1.25 * of_truth
+    ratios = true[3:] / found.scale[3:]  # of the first nothing is known
+    true[0], found.scale[1:3] = np.nan, 0.0
+    np.testing.assert_allclose(error_inflation(true, found.scale), np.sqrt(np.mean(ratios**2)))
+
+
+def test_exact_truths_leave_errors_as_they_are_and_no_more_than_three_quarters_are_taken_out(rng):
+    found, _ = made_up_estimates(rng, sampling=0.0)
+    np.testing.assert_array_equal(found.error, found.value - found.truth)
+    np.testing.assert_array_equal(dataclasses.replace(found, truth_variance=None).error, found.error)
+    error = rng.standard_normal((50, 1))
+    ones = np.ones(error.shape)
+    found = without_sampling_error(error, 100.0 * ones, ones)
+    own = 0.25 * np.mean(error**2)  # of the errors, at the least
+    np.testing.assert_allclose(found, error * np.sqrt(own / (own + 100.0)))
+    assert np.isnan(without_sampling_error(np.array([[np.nan], [1.0]]), np.array([[np.nan], [1.0]]), ones[:2])[0, 0])

@@ -79,8 +79,7 @@ def suite_of(text):
 
 def test_junit_is_valid_and_says_the_verdict_once(found):
     suite = suite_of(junit_xml(found))
-    cases = suite.findall("testcase")
-    told = {"fail": "failures", "undecided": "skipped"}.get(found.verdict)
+    cases, told = suite.findall("testcase"), {"fail": "failures", "undecided": "skipped"}.get(found.verdict)
     tags = {"failures": "failure", "skipped": "skipped"}
     for count, tag in tags.items():
         assert len(list(suite.iter(tag))) == int(suite.get(count)) == (count == told)
@@ -108,20 +107,16 @@ def read_annotation(text):
 def test_an_annotation_is_one_command_and_holds_the_sentence(found):
     command, title, data = read_annotation(github_annotation(found))
     assert command == {"pass": "notice", "fail": "error", "undecided": "warning"}[found.verdict]
-    assert title == f"itembank gate: {visible(found.candidate_id)}"
-    assert data == found.sentence
+    assert (title, data) == (f"itembank gate: {visible(found.candidate_id)}", found.sentence)
 
 
 def test_a_summary_holds_names_as_text_and_nothing_else(found):
     tokens = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(step_summary(found))
-    assert [one.type for one in tokens].count("heading_open") == 1
-    inner = [one for token in tokens if token.type == "inline" for one in token.children]
-    assert {one.type for one in inner} == {"text"}
-    assert "html_block" not in {one.type for one in tokens}
-    texts = ["".join(one.content for one in token.children) for token in tokens if token.type == "inline"]
-    assert found.sentence in texts
-    assert {visible(one).strip() for one in HOSTILE} <= set(texts)
-    assert [one.type for one in tokens].count("table_open") == 2
+    kinds, inline = [one.type for one in tokens], [one.children for one in tokens if one.type == "inline"]
+    assert (kinds.count("heading_open"), kinds.count("table_open"), kinds.count("html_block")) == (1, 2, 0)
+    assert {one.type for children in inline for one in children} == {"text"}
+    texts = ["".join(one.content for one in children) for children in inline]
+    assert {found.sentence, *(visible(one).strip() for one in HOSTILE)} <= set(texts)
 
 
 def test_of_many_scenarios_a_summary_has_those_that_changed_most():
@@ -130,9 +125,8 @@ def test_of_many_scenarios_a_summary_has_those_that_changed_most():
     values = base.responses.copy()
     values[0, np.flatnonzero((np.arange(2000) % 40 == 7) & (RIGHT == 1))] = 0.0
     text = step_summary(gate(base, ResponseMatrix.create(values, model_ids=["new"], items=base.items)))
-    assert re.findall(r"^\| (s\d\d) ", text, re.MULTILINE)[0] == "s07"
-    assert len(re.findall(r"^\| s\d\d ", text, re.MULTILINE)) == 10
-    assert "the 10 of 40" in text
+    named = re.findall(r"^\| (s\d\d) ", text, re.MULTILINE)
+    assert (named[0], len(named), "the 10 of 40" in text) == ("s07", 10, True)
 
 
 @pytest.fixture
@@ -156,10 +150,8 @@ def test_each_output_keeps_the_exit_code_and_what_programs_read(run, files, verd
     assert (files / "summary.md").read_text().startswith(f"before\n### itembank gate: {verdict}\n")
     said = told.out.removeprefix(plain.out) if form == "table" else told.err
     assert len([line for line in said.splitlines() if line.startswith("::")]) == 1
-    if form != "table":
-        assert told.out == plain.out
-    if form == "json":
-        assert told.json["verdict"] == verdict
+    assert form == "table" or told.out == plain.out
+    assert form != "json" or told.json["verdict"] == verdict
 
 
 def test_items_to_run_are_all_that_stands_on_standard_output(run, files):
@@ -170,8 +162,7 @@ def test_items_to_run_are_all_that_stands_on_standard_output(run, files):
     write_responses(asked, files / "new.parquet")
     told = run("gate", "next", folder, files / "new.parquet", "--github", "--junit", files / "gate.xml")
     assert told.code == 3, told.err
-    assert told.out.splitlines() == list(plan.next_items(asked.item_ids))
-    assert "::warning title=" in told.err
+    assert (told.out.splitlines(), "::warning title=" in told.err) == (list(plan.next_items(asked.item_ids)), True)
     assert read_xml((files / "gate.xml").read_text()).find(".//skipped") is not None
 
 
@@ -204,8 +195,7 @@ def nothing_to_judge(tmp_path_factory):
     write_responses(old, folder / "old.parquet")
     (folder / "cut.parquet").write_bytes((folder / "old.parquet").read_bytes()[:2000])
     items = pl.DataFrame({"item_id": [f"x{k}" for k in range(9)]})
-    others = ResponseMatrix.create(old.responses[:, :9], model_ids=["other"], items=items)
-    write_responses(others, folder / "other.parquet")
+    write_responses(ResponseMatrix.create(old.responses[:, :9], items=items), folder / "other.parquet")
     for name in ("gate", "damaged"):
         start_gate(old).save(folder / name)
     plan = folder / "damaged" / "gate.json"
@@ -228,14 +218,12 @@ def test_without_a_verdict_every_output_says_why_and_the_code_is_that_of_no_verd
             raise raised
 
         monkeypatch.setattr(importlib.import_module("itembank.harnesses.drive"), "drive", drive)
-    plain = run("gate", *words, "--debug")
-    done = run("gate", *words, "--github", "--junit", report)
+    plain, done = run("gate", *words, "--debug"), run("gate", *words, "--github", "--junit", report)
     assert (plain.code, done.code, plain.out, done.out) == (code, code, "", ""), done.err
     assert said in plain.err
     (line,) = [one for one in done.err.splitlines() if one.startswith("::")]
     command, title, reason = read_annotation(line)
-    assert (command, title) == ("error", "itembank gate: no verdict")
-    assert said in reason
+    assert (command, title, said in reason) == ("error", "itembank gate: no verdict", True)
     suite = suite_of(report.read_text(encoding="utf-8"))
     assert [suite.get(name) for name in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
     assert suite.find("testcase/error").text == reason
@@ -261,6 +249,4 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(run, files, m
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(nowhere))
     words = [option, nowhere] if option == "--junit" else [option]
     refused = run("gate", files / "old.parquet", files / "fail.parquet", *words)
-    assert refused.code == 2
-    assert "cannot be written" in refused.err
-    assert not refused.out
+    assert (refused.code, "cannot be written" in refused.err, refused.out) == (2, True, "")

@@ -10,15 +10,14 @@ from itembank.gating.noise import advice, more_items_or_repeats, self_test
 from tests.gating.test_gate import changed, run_of
 
 
-def two_runs(rng: np.random.Generator, n: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def two_runs(rng, n=2000):
     """Two runs of one set-up, and the probabilities behind them."""
     p = np.clip(rng.beta(0.3, 0.2, n), 0.001, 0.999)
     one, other = (rng.random((2, n)) < p).astype(float)
     return one, other, p
 
 
-def test_noise_is_parted_into_data_and_trial() -> None:
-    """As the probabilities behind the runs say: variance of p, and mean of p (1 - p)."""
+def test_noise_is_parted_into_data_and_trial():
     one, other, p = two_runs(np.random.default_rng(0))
     found = self_test(GatePair.of(run_of(one), run_of(other)), GateSpec())
     assert found.trial_variance == pytest.approx(np.mean(p * (1 - p)), rel=0.1)
@@ -27,41 +26,32 @@ def test_noise_is_parted_into_data_and_trial() -> None:
     assert [row["noise"].split(":")[0] for row in found.floor()] == ["data", "trial", "both"]
 
 
-def test_the_margin_that_is_held_is_held() -> None:
+def test_the_margin_that_is_held_is_held():
     """Of 400 further pairs of runs: how many fail and pass at that margin, by real gates, and as was forecast."""
     rng = np.random.default_rng(1)
     one, other, p = two_runs(rng, 1000)
-    spec = GateSpec()
-    test = self_test(GatePair.of(run_of(one), run_of(other)), spec)
-    spec = GateSpec(margin=test.margin_held)
-    verdicts = []
+    pair = GatePair.of(run_of(one), run_of(other))
+    spec, verdicts = GateSpec(margin=self_test(pair, GateSpec()).margin_held), []
     for _ in range(400):
-        pair = (rng.random((2, 1000)) < p).astype(float)
-        verdicts.append(ib.gate(run_of(pair[0]), run_of(pair[1]), spec=spec).verdict)
-    forecast = self_test(GatePair.of(run_of(one), run_of(other)), spec).rows()
-    row = next(row for row in forecast if row["margin"] == spec.margin)
+        again = (rng.random((2, 1000)) < p).astype(float)
+        verdicts.append(ib.gate(run_of(again[0]), run_of(again[1]), spec=spec).verdict)
+    row = next(row for row in self_test(pair, spec).rows() if row["margin"] == spec.margin)
     assert np.mean([one == "fail" for one in verdicts]) < 0.03
     assert np.mean([one == "pass" for one in verdicts]) == pytest.approx(row["passed"], abs=0.06)
+    # a self-test of two different models would promise nothing
+    assert "not the same set-up" in self_test(GatePair.of(*changed(100, 10)), GateSpec()).sentence
 
 
-def test_set_ups_that_differ_are_called_so() -> None:
-    """A self-test of two different models would promise nothing."""
-    found = self_test(GatePair.of(*changed(100, 10)), GateSpec())
-    assert "not the same set-up" in found.sentence
+BETTER = {  # of 100 and of all 400 items
+    "repeated": ("more items", "more repeats"),
+    "run": ("more items", "neither more items nor more repeats"),
+    "questions": ("more items", "more items tell more: 800 items with 4 attempts"),
+}
 
 
-@pytest.mark.parametrize(
-    ("estimand", "n_asked", "better"),
-    [
-        ("repeated", 100, "more items"),
-        ("repeated", 400, "more repeats"),
-        ("run", 100, "more items"),
-        ("run", 400, "neither more items nor more repeats"),
-        ("questions", 100, "more items"),
-        ("questions", 400, "more items tell more: 800 items with 4 attempts"),
-    ],
-)
-def test_more_items_or_more_repeats(estimand: str, n_asked: int, better: str) -> None:
+@pytest.mark.parametrize("estimand", BETTER)
+@pytest.mark.parametrize("n_asked", [100, 400])
+def test_more_items_or_more_repeats(estimand, n_asked):
     """With items left, or others like them, these tell more; else repeats do, by half of the variance of chance."""
     rng = np.random.default_rng(2)
     p = np.clip(rng.beta(0.5, 0.5, (2, 400)), 0.01, 0.99)
@@ -72,7 +62,7 @@ def test_more_items_or_more_repeats(estimand: str, n_asked: int, better: str) ->
     other = other.take(items=rng.choice(400, n_asked, replace=False))
     found, pair = ib.gate(one, other, estimand=estimand), GatePair.of(one, other)
     rows = more_items_or_repeats(pair, found)
-    assert advice(rows).lower().startswith(better)
+    assert advice(rows).lower().startswith(BETTER[estimand][n_asked > 100])
     now, repeats = (rows[place]["half_width"] for place in (0, -1))
     assert now == pytest.approx((found.high - found.low) / 2)
     chance = np.mean(p * (1 - p), axis=1).sum() / 4
@@ -85,7 +75,7 @@ def test_more_items_or_more_repeats(estimand: str, n_asked: int, better: str) ->
         assert rows[1]["half_width"] == pytest.approx(now / np.sqrt(2), rel=0.02)
 
 
-def test_without_repeats_nothing_is_advised() -> None:
+def test_without_repeats_nothing_is_advised():
     """One attempt each says nothing of chance, nor do means of graded attempts."""
     means, trials = np.random.default_rng(3).random((2, 1, 50)), np.full((1, 50), 4)
     graded = [ib.ResponseMatrix.create(one, n_trials=trials) for one in means]

@@ -57,13 +57,12 @@ def by_hand(run, folder, name):
 @pytest.mark.parametrize(("name", "verdict", "code"), [("good", "pass", 0), ("bad", "fail", 1)])
 def test_stops_as_soon_as_the_verdict_stands_which_is_that_of_results_by_hand(run, gate, name, verdict, code):
     done = run(*words(name, "--jobs", 3))
-    found = done.json
+    found, n_run = done.json, len(begun(gate))
     assert (done.code, found["verdict"]) == (code, verdict), done.err
-    assert len(begun(gate)) == len(set(begun(gate))) == found["n_items"] < N_ITEMS
-    assert found == by_hand(run, gate, name)
-    assert done.err.count(" of 300 items: difference ") == len(found["looks"])
+    assert n_run == len(set(begun(gate))) == found["n_items"] < N_ITEMS
+    assert (found, done.err.count(" of 300 items: difference ")) == (by_hand(run, gate, name), len(found["looks"]))
     again = run(*words(name))
-    assert (again.code, again.out, len(begun(gate))) == (code, done.out, found["n_items"])
+    assert (again.code, again.out, len(begun(gate))) == (code, done.out, n_run)
 
 
 def test_goes_on_after_a_kill_and_runs_no_answered_item_again(run, gate):
@@ -87,8 +86,7 @@ def test_an_item_that_stays_failed_keeps_the_gate_from_looking_until_it_is_mende
     assert (len(begun(gate)), begun(gate).count(item)) == (51, 2)
     (gate / "failing").unlink()
     run.ok(*words("good"))
-    assert begun(gate)[51] == item
-    assert len(set(begun(gate))) == len(begun(gate)) - 2
+    assert (begun(gate)[51], len(set(begun(gate)))) == (item, len(begun(gate)) - 2)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +102,7 @@ def test_an_item_that_stays_failed_keeps_the_gate_from_looking_until_it_is_mende
     ],
 )
 def test_refuses_before_anything_is_run(run, gate, more, message):
-    before = sorted((gate / "gate").iterdir())
-    done = run("gate", "next", "gate", *more)
+    before, done = sorted((gate / "gate").iterdir()), run("gate", "next", "gate", *more)
     assert (done.code, message in done.err) == (2, True), done.err
     assert sorted((gate / "gate").iterdir()) == before
 
@@ -115,8 +112,7 @@ def test_answers_for_another_gate_are_refused(run, gate):
     n_run = len(begun(gate))
     run.ok("gate", "start", "base.csv", "--margin", 0.08, "--seed", 1, "-o", "gate")
     done = run(*words("bad"))
-    assert (done.code, "holds answers for another gate" in done.err) == (5, True)
-    assert len(begun(gate)) == n_run
+    assert (done.code, "holds answers for another gate" in done.err, len(begun(gate))) == (5, True, n_run)
 
 
 def test_a_candidate_is_told_as_a_session_is():

@@ -80,8 +80,7 @@ def test_another_kernel_chooses_the_same_items_and_gives_the_same_estimates(foun
         pytest.skip("this processor has one BLAS kernel only")
     here = "tests.planning.test_every_processor"
     show = f"import json, {here} as here; print(json.dumps(here.chosen_and_estimated(here.made_responses())))"
-    environment = {**os.environ, kernels.VARIABLE: other}
-    command = [sys.executable, "-c", show]
+    environment, command = {**os.environ, kernels.VARIABLE: other}, [sys.executable, "-c", show]
     printed = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
     ids, values = json.loads(printed.stdout)
     assert ids == found[0]

@@ -11,16 +11,16 @@ from itembank.planning.plan import plan
 from itembank.planning.trials import judge_variance, plan_trials
 from itembank.readers.judges import read_by_judge
 from itembank.responses.responses import ResponseMatrix
+from tests.estimation.simulated import held
 
 EASE = np.random.default_rng(1).normal(0.0, 1.2, 150)
 
 
-def attempts(n_models: int, *, seed: int, n: int = 4) -> tuple[ResponseMatrix, np.ndarray]:
+def attempts(n_models, *, seed, n=4):
     """Attempts of known probability, which an item model and chance of each cell make; an attempt costs two dollars."""
     rng = np.random.default_rng(seed)
     chance = expit(rng.normal(0.0, 1.5, (n_models, 1)) + EASE + rng.normal(size=(n_models, EASE.size)))
-    trials = np.full(chance.shape, n)
-    costs = {"cost_usd": np.full(chance.shape, 2.0)}
+    trials, costs = np.full(chance.shape, n), {"cost_usd": np.full(chance.shape, 2.0)}
     return ResponseMatrix.from_counts(rng.binomial(trials, chance), trials, costs=costs), chance
 
 
@@ -34,8 +34,7 @@ def test_the_floor_is_what_chance_does_to_a_run(bank):
     """Of known probabilities of models like past ones; one attempt has the variance p (1 - p)."""
     _, chance = attempts(400, seed=4)
     found = plan_trials(bank)
-    known = np.sqrt(np.mean(chance * (1.0 - chance)) / 150)
-    assert found.trial_error == pytest.approx(known, rel=0.1)
+    assert found.trial_error == pytest.approx(np.sqrt(np.mean(chance * (1.0 - chance)) / 150), rel=0.1)
     for row in found.rows():
         assert row["floor"] == pytest.approx(1.96 * found.trial_error / np.sqrt(row["n_trials"]), rel=1e-3)
         assert row["difference_floor"] == pytest.approx(np.sqrt(2.0) * row["floor"])
@@ -46,12 +45,10 @@ def test_the_floor_is_what_chance_does_to_a_run(bank):
 
 
 def test_a_budget_goes_to_items_first_and_then_to_trials(bank):
-    few, all_once, more = (plan_trials(bank, budget=one) for one in (100.0, 301.0, 900.0))
-    assert (few.n_items, few.n_trials, few.cost_unit) == (50, 1, "cost_usd")
-    assert (all_once.n_items, all_once.n_trials) == (150, 1)
-    assert (more.n_items, more.n_trials) == (150, 3)
-    most = plan_trials(bank, budget=7 * 300.0)  # a number of trials that is not among the usual ones
-    assert (most.n_items, most.n_trials, most.best["cost"]) == (150, 7, pytest.approx(2100.0))
+    few, all_once, more, most = (plan_trials(bank, budget=one) for one in (100.0, 301.0, 900.0, 7 * 300.0))
+    found = [(one.n_items, one.n_trials) for one in (few, all_once, more, most)]
+    assert found == [(50, 1), (150, 1), (150, 3), (150, 7)]  # the last is not among the usual numbers of trials
+    assert (few.cost_unit, most.best["cost"]) == ("cost_usd", pytest.approx(2100.0))
     assert all_once.half_width == pytest.approx(all_once.table["floor"][0])
     assert few.table.filter(n_trials=2)["n_items"].item() == 25
     assert np.all(few.table["cost"].to_numpy() <= 100.0)
@@ -63,8 +60,8 @@ def test_the_usual_number_of_trials_is_planned_as_for_repeated_runs(bank):
     row = plan_trials(bank, budget=4 * 2.0 * 60).table.filter(n_trials=4)
     repeated = plan(bank, estimand="repeated", max_items=60).table[-1]
     assert row["n_items"].item() == 60
-    assert row["half_width"].item() == pytest.approx(repeated.half_width, rel=0.03)
-    assert row["detectable_difference"].item() == pytest.approx(repeated.detectable_difference, rel=0.03)
+    for name in ("half_width", "detectable_difference"):
+        assert row[name].item() == pytest.approx(getattr(repeated, name), rel=0.03)
 
 
 def test_planned_intervals_are_those_of_estimates(bank):
@@ -76,17 +73,15 @@ def test_planned_intervals_are_those_of_estimates(bank):
             chosen = ib.select(bank, n_items, rng=seed)
             answers = answers.take(items=answers.item_indices(chosen.item_ids))
             scores = ib.estimate(bank, answers, selection=chosen, estimand="repeated").scores
-            low, high, truth = scores.low[:, -1], scores.high[:, -1], chance.mean(axis=1)
-            halves.append(np.mean(high - low) / 2.0)
-            is_within.append((low <= truth) & (truth <= high))
+            halves.append(np.mean((scores.high - scores.low)[:, -1]) / 2.0)
+            is_within.append(held(scores, chance.mean(axis=1)[:, None])[:, -1])
         assert planned == pytest.approx(np.mean(halves), rel=0.15)
         assert np.mean(is_within) > 0.91
 
 
 def test_judges_add_their_variance():
     """Judges of known severity and noise: the mean over many draws is the variance of scores by judges drawn anew."""
-    rng, found = np.random.default_rng(0), []
-    weights = np.full(50, 1.0 / 50)
+    rng, found, weights = np.random.default_rng(0), [], np.full(50, 1.0 / 50)
     for _ in range(300):
         severity, noise = rng.normal(0.0, 0.05, 4), rng.normal(0.0, 0.2, (4, 2, 50))
         marks = np.clip(rng.uniform(0.3, 0.7, (2, 50)) + 0.1 * (severity[:, None, None] + noise), 0.0, 1.0)
@@ -97,7 +92,6 @@ def test_judges_add_their_variance():
 
 
 def test_judges_and_items_are_apart_by_the_mean_squares_of_a_crossed_design():
-    """By hand: 3 judges of 3 items."""
     marks = np.array([[0.2, 0.4, 0.6], [0.3, 0.8, 0.4], [0.7, 0.6, 0.8]])
     left = marks - marks.mean(axis=1, keepdims=True) - marks.mean(axis=0) + marks.mean()
     of_judges, of_rest = 3.0 * np.var(marks.mean(axis=1), ddof=1), np.sum(left**2) / 4.0
@@ -116,18 +110,17 @@ def test_a_table_of_judges_is_read_and_counts_as_chance(bank, tmp_path):
     pl.DataFrame(rows).write_csv(tmp_path / "judged.csv")
     with pytest.warns(DataWarning, match="'grader' as judge") as told:
         judged = read_by_judge(tmp_path / "judged.csv")
-    assert len(told) == 1
-    assert [one.responses.shape for one in judged] == [(2, 10), (2, 10)]
+    assert (len(told), [one.responses.shape for one in judged]) == (1, [(2, 10), (2, 10)])
     found = plan_trials(bank, judged=judged)
     assert found.judge_error == pytest.approx(np.sqrt(0.1**2 / 2.0))  # the variance of two values 0.1 apart
     assert found.table["floor"][0] == pytest.approx(1.96 * np.hypot(found.trial_error, found.judge_error), rel=1e-3)
     assert "the mean of two judges would make it ±9.8" in found.notes[-1].text
-    pl.DataFrame([row for row in rows if row["grader"] == "mild"]).write_csv(tmp_path / "one.csv")
-    pl.DataFrame(rows).drop("grader").write_csv(tmp_path / "none.csv")
-    with pytest.raises(DataError, match="two judges or more"):
-        read_by_judge(tmp_path / "one.csv")
-    with pytest.raises(DataError, match="a column 'judge'"):
-        read_by_judge(tmp_path / "none.csv")
+    alone, without = (tmp_path / name for name in ("one.csv", "none.csv"))
+    pl.DataFrame([row for row in rows if row["grader"] == "mild"]).write_csv(alone)
+    pl.DataFrame(rows).drop("grader").write_csv(without)
+    for path, says in ((alone, "two judges or more"), (without, "a column 'judge'")):
+        with pytest.raises(DataError, match=says):
+            read_by_judge(path)
     with pytest.raises(DataError, match="two items of one model"):
         judge_variance([judged[0], judged[1].take(models=np.array([0]), items=np.array([0]))], np.ones(10) / 10)
 
