@@ -195,7 +195,8 @@ def session_estimate(
 
 def _unmeasured(names: Sequence[str], near: Sequence[Sequence[tuple[PastEstimates, float]]]) -> tuple[str, ...]:
     """Name the scores of which too few past models tell an error."""
-    is_measured = np.concatenate([known[0][0].is_measured for known in near])
+    whole, *custom = (known[0][0].is_measured for known in near)
+    is_measured = np.concatenate([whole, *(one[-1:] for one in custom)])
     return tuple(name for name, is_known in zip(names, is_measured.tolist(), strict=True) if not is_known)
 
 
