@@ -146,15 +146,15 @@ def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch):
     np.testing.assert_allclose(past_sessions(BANK, spec).weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
 
 
-def test_the_truth_of_a_custom_score_is_its_weighted_mean_over_what_was_answered():
-    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
+def test_the_truth_of_a_custom_score_is_its_weighted_mean_over_what_was_answered_of_four_fifths_at_least():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 4.0}
     responses = BANK.responses.responses.copy()
-    responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
+    responses[0, 3], responses[1, [3, 20]], responses[2, 20] = np.nan, np.nan, np.nan
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, responses=responses))
     found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights)).truth[:, -1]
-    np.testing.assert_allclose(found[2:], 0.25 * responses[2:, 3] + 0.75 * responses[2:, 20])
+    np.testing.assert_allclose(found[3:], 0.2 * responses[3:, 3] + 0.8 * responses[3:, 20])
     assert found[0] == responses[0, 20]
-    assert np.isnan(found[1])
+    assert np.isnan(found[1:3]).all()
 
 
 def test_rules_seeds_and_names_change_no_past_error():

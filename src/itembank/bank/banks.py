@@ -1,6 +1,7 @@
 """`Bank`: a calibrated item bank, its calibration and its id."""
 
 import datetime
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
 from itembank.bank.bank_places import title_of
 from itembank.bank.known_scores import Headline, KnownScores, response_slopes
-from itembank.bank.marks import batches
 from itembank.bank.past_models import PastModels, Published, PublishedSubset, Rest
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown, visible
@@ -510,14 +510,16 @@ class Bank(Compact, metaclass=_Loaded):
         def expected(first: int, last: int) -> FloatArray:
             return probability(self.parameters, self.calibration.abilities[first:last])
 
-        def found() -> KnownScores:
-            if not any(batches(self.responses.items)):
-                return KnownScores.of(self.responses, self.targets)
-            # past models lack all items of a batch, easy or hard
+        @functools.cache
+        def scale() -> FloatArray | float:
             is_graded = self.responses.items["scenario"].is_in(list(self.calibration.thresholds)).to_numpy()
             slopes = response_slopes(self.responses, self.targets, expected) if is_graded.any() else 1.0
-            scale = np.where(is_graded, slopes, 1.0)
-            return KnownScores.of(self.responses, self.targets, lambda *rows: scale * expected(*rows))
+            return np.where(is_graded, slopes, 1.0)
+
+        def found() -> KnownScores:
+            # models lack the items that came after them, or that a benchmark had no longer, easy or hard
+            scaled = (lambda *rows: scale() * expected(*rows)) if self.calibration.is_fitted else None
+            return KnownScores.of(self.responses, self.targets, scaled)
 
         return self.cache.remember("known scores", found)
 

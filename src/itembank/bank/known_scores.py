@@ -20,14 +20,18 @@ ENOUGH = 10
 """Models that are enough for cross-validation."""
 
 
+WELL_ANSWERED = 0.8
+"""Part of a score's items, by their weight, from which it is known (`KnownScores`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownScores:
     """Full scores of n_models past models on n_targets targets, as far as they are known.
 
     A model that answered 60 of 1,500 items has no known score: the mean of these is off by more than an estimate that
     it would have to judge. Its answers still count for item parameters. A score may be known in one scenario
-    and not in another. Items that were not answered count as missing at random within their scenario; in a bank with
-    linked items, as the item model says.
+    and not in another. Items of a scenario that were not answered count as the item model expects, and as missing at
+    random without one.
 
     A score is known from answers to four fifths of its items, by their weight. The mean of a random fraction f of N
     items has the sampling variance ``(1 - f) / f`` in units of ``S^2 / N``. From four fifths it is 1/4; a random fifth
@@ -50,22 +54,23 @@ class KnownScores:
     ) -> Self:
         """Decide which scores are known, from raw responses.
 
-        `expected` gives the item model's expectations of a run of models, (n_rows, n_items), where items are missing
-        together that may be harder than others: then the means are of responses less expectations.
+        `expected` gives the item model's expectations of a run of models, (n_rows, n_items): items that came after some
+        models may be harder than others, so that means are of responses less expectations.
         """
         parts, first = [], 0
         for part in responses.parts():
             fraction, values = fraction_answered(part.responses, targets), part.responses
             observed = targets.scenario_means(values, missing=True)
-            if expected is not None:
-                likely = expected(first, first + part.n_models)
-                values, first = values - likely, first + part.n_models
+            first += part.n_models
+            if expected is not None and np.any((fraction > 0.0) & (fraction < 1.0)):
+                likely = expected(first - part.n_models, first)
+                values = values - likely
                 adjusted = targets.scenario_means(values, missing=True) + targets.scenario_means(likely)
                 observed = np.where(fraction < 1.0, np.clip(adjusted, 0.0, 1.0), observed)
             parts.append((observed, fraction, sampling_variance(values, targets, fraction)))
         observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
         fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
-        well = fraction >= 0.8
+        well = fraction >= WELL_ANSWERED
         is_answered = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= 0.5)
         is_known = is_answered & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)

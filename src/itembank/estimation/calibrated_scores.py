@@ -21,6 +21,8 @@ from itembank.numerics.intervals import (
 )
 from itembank.responses.targets import ScoreTargets
 
+LEAST_ERRORS = 2
+"""Errors of which a width follows (`calibrated_half_widths`)."""
 LEAST_OWN = 0.25
 """Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
@@ -56,6 +58,12 @@ class PastEstimates:
         if self.truth_variance is None:
             return error
         return without_sampling_error(error, self.truth_variance, self.scale)
+
+    @property
+    def is_measured(self) -> BoolArray:
+        """Targets of which two errors or more are known, so that half-widths follow from them, (n_targets,)."""
+        result: BoolArray = np.sum(~np.isnan(self.error), axis=0) >= LEAST_ERRORS
+        return result
 
     def half_widths(self, new_scale: FloatArray, *, level: float) -> FloatArray:
         """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had."""

@@ -270,6 +270,7 @@ class _Made(NamedTuple):
     degrees: float = np.inf
     sample_share: FloatArray | None = None
     parents: tuple[str, ...] = ()
+    by_item_model: tuple[str, ...] = ()
 
     def widened(self, variance: FloatArray, level: float) -> "_Made":
         """Add a variance (n_models, n_targets) of independent chance."""
@@ -303,6 +304,7 @@ def _packed(known: Known, responses: ResponseMatrix, made: _Made, how: How, kind
         degrees=made.degrees,
         overall_is=targets.overall_is,
         is_graded=bool(np.any((answers > 0.0) & (answers < 1.0))),
+        by_item_model=made.by_item_model,
     )
 
 
@@ -346,6 +348,7 @@ def _by_answers(
         min(one.degrees for one in made),
         gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None,
         tuple(parents.get(row, "") for row in range(n_models)) if how.parent else (),
+        tuple(name for name in known.bank.targets.names if any(name in one.by_item_model for one in made)),
     )
 
 
@@ -379,7 +382,9 @@ def _of_group(
         )
     error = float(mean_where_known(np.abs(past.error[:, -1])))
     typicality = past.typicality_of(expected.misfit[:, -1])
-    return _Made(scores, typicality, METHODS.label(spec), "", error, past.degrees, parents=parents), words
+    unmeasured = tuple(np.array(bank.targets.names)[~past.is_measured].tolist())
+    made = _Made(scores, typicality, METHODS.label(spec), "", error, past.degrees, parents=parents)
+    return made._replace(by_item_model=unmeasured), words
 
 
 def _same_items(known: Known) -> list[IntArray]:

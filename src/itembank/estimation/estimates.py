@@ -162,6 +162,9 @@ class ScoreEstimates(Tabular):
     interval_kind : str
         'calibrated': from cross-validated errors on past models. 'model-based': from the item model
         alone. 'design': from how the items were drawn.
+    by_item_model : tuple of names
+        Targets of which fewer than two past models have a known score: their intervals are model-based where those of
+        the others are calibrated.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
     abilities : (n_models, n_dims)
@@ -218,6 +221,7 @@ class ScoreEstimates(Tabular):
     degrees: float = np.inf
     overall_is: str = ""
     is_graded: bool = False
+    by_item_model: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
@@ -261,6 +265,10 @@ class ScoreEstimates(Tabular):
     def main_target(self) -> str:
         """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
+
+    def interval_of(self, target: str) -> str:
+        """Say what the interval of a target rests on: as `interval_kind`, or 'model-based' if it is `by_item_model`."""
+        return "model-based" if target in self.by_item_model else self.interval_kind
 
     @property
     def is_predicted(self) -> BoolArray:
@@ -357,7 +365,7 @@ class ScoreEstimates(Tabular):
                 "high": float(self.high[l, t]),
                 "level": self.level,
                 "standard_error": float(self.standard_error[l, t]),
-                "interval": self.interval_kind,
+                "interval": self.interval_of(target),
                 "estimand": self.estimand,
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),

@@ -7,7 +7,7 @@ import numpy as np
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.marks import is_adaptive
 from itembank.bank.past_models import PastModels
-from itembank.errors import remedy
+from itembank.errors import remedy, shown
 from itembank.estimation.estimates import FLAGGED, PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
 from itembank.estimation.own_means import OwnMeans
@@ -46,6 +46,7 @@ def notes_on_estimates(
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
+    found += note_on_unmeasured(estimates)
     prompts = prompt_differences(responses.items, bank.responses.items)
     if prompts:
         found.append(Note("prompts", f"{prompts}. Scores under other prompts are not comparable."))
@@ -57,6 +58,15 @@ def notes_on_estimates(
         text = "the interval rests on errors of estimates from all chosen items: the bank keeps no others."
         found.append(Note(MISSING, text, models=tuple(ids[row] for row in lacking)))
     return joined_notes(found)
+
+
+def note_on_unmeasured(estimates: ScoreEstimates) -> list[Note]:
+    """Say of which scores too few past models tell how far estimates are off, where others are calibrated."""
+    text = (
+        f"{shown(list(estimates.by_item_model))}: fewer than two past models have a known score, so the interval rests "
+        "on the item model alone. It is too narrow if that is wrong."
+    )
+    return [Note("few-models", text)] if estimates.by_item_model and not estimates.is_exact.all() else []
 
 
 def notes_on_sessions(estimates: ScoreEstimates, follows_answers: BoolArray) -> list[Note]:

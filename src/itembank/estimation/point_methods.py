@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.banks import Bank
+from itembank.bank.known_scores import WELL_ANSWERED
 from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
@@ -28,6 +29,7 @@ from itembank.estimation.regressions import (
 )
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.numerics.ties import RELATIVE
 from itembank.responses.targets import ScoreTargets
 
 
@@ -137,10 +139,14 @@ def weighted_means(
     responses: FloatArray,  # (n_models, n_items): NaN where missing
     weights: FloatArray,  # (n_items,)
 ) -> FloatArray:
-    """Weighted mean response of each model over the items it answered, (n_models,); NaN without one that weighs."""
+    """Weighted mean response of each model over the items it answered, (n_models,).
+
+    NaN of models that answered less than four fifths, by weight: their mean is not known (`KnownScores`).
+    """
     mass: FloatArray = ~np.isnan(responses) @ weights
     total = np.nan_to_num(responses) @ weights
-    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)
+    is_known = mass >= (WELL_ANSWERED - RELATIVE) * weights.sum()
+    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=is_known)
     return result
 
 

@@ -102,7 +102,9 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
         parts[DRAWN] = f"±{100.0 * by_draw:.1f} points{repeated}, valid whatever the model is"
     if tried is not None:
         half = tried.typical_half_width(level=LEVEL)
-        parts[VOPTIMAL] = f"±{100.0 * half:.1f} points, valid if it is like the {bank.n_models:,} past ones"
+        n_known = int((~np.isnan(bank.past_scores[:, -1])).sum())
+        whose = f"{n_known:,} past ones" + " whose score is known" * (n_known < bank.n_models)
+        parts[VOPTIMAL] = f"±{100.0 * half:.1f} points, valid if it is like the {whose}"
     own, other = (DRAWN, VOPTIMAL) if is_drawn else (VOPTIMAL, DRAWN)
     if parts.get(own):
         words += f" {about} {parts[own]}"

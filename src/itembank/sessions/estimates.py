@@ -11,7 +11,7 @@ from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
 from itembank.estimation.drawn_one_by_one import scores_of_draws
 from itembank.estimation.estimands import linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
-from itembank.estimation.notes import note_on_past_models, notes_on_unlike
+from itembank.estimation.notes import note_on_past_models, note_on_unmeasured, notes_on_unlike
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import stacked_scores, with_exact
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
@@ -178,17 +178,26 @@ def session_estimate(
         overall_is=pool.basis.targets.overall_is,
         is_graded=bool(np.any((state.responses > 0.0) & (state.responses < 1.0))),
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
+        by_item_model=() if of_draws or not near[0] else _unmeasured(pool.score_names, near),
     )
     notes = [
         *_notes_on_draws(state, model_id),
         *notes_on_unlike(estimates, pool.past_models, pool.n_past),
         *note_on_past_models(pool.past_models, estimates.model_ids),
+        *note_on_unmeasured(estimates),
     ]
     if pool.why_not_calibrated:
         notes.append(Note("few-models", pool.why_not_calibrated))
     estimates = replace(estimates, notes=tuple(notes))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
+
+
+def _unmeasured(names: Sequence[str], near: Sequence[Sequence[tuple[PastEstimates, float]]]) -> tuple[str, ...]:
+    """Name the scores of which too few past models tell an error."""
+    whole, *custom = (known[0][0].is_measured for known in near)
+    is_measured = np.concatenate([whole, *(one[-1:] for one in custom)])
+    return tuple(name for name, is_known in zip(names, is_measured.tolist(), strict=True) if not is_known)
 
 
 def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:

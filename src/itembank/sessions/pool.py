@@ -290,19 +290,16 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
     targets, name = bank.targets, decision.target
     if custom is not None and name == CUSTOM:
         targets, name = custom, OVERALL
-    weights = targets.target(name).weights
-    counts = np.flatnonzero(weights > 0.0)
-    responses = bank.responses.take(models=row, items=counts).responses
-    if np.isnan(responses).all():
-        raise DataError(f"model {decision.model!r} must have a score on {decision.target!r}, but answered none of it.")
     if targets is custom:
+        weights = targets.target(name).weights
+        counts = np.flatnonzero(weights > 0.0)
+        responses = bank.responses.take(models=row, items=counts).responses
         value = float(weighted_means(responses, weights[counts])[0])
     else:
-        value = float(targets.with_overall(bank.scenario_scores[row])[0, targets.names.index(name)])
-    if bank.headline is not None and targets is not custom and name == targets.last:
-        value = float(bank.headline.past[row[0]])
+        value = float(bank.past_scores[row[0], targets.names.index(name)])
     if np.isnan(value):
         raise DataError(
-            f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."
+            f"model {decision.model!r} must have a score on {decision.target!r}, but answered too few of its items for "
+            "it to be known. Compare with another model, or give a threshold."
         )
     return value

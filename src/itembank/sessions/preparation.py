@@ -247,7 +247,7 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
-    if not isinstance(spec.target, str):  # a custom target comes last, over what was answered
+    if not isinstance(spec.target, str):  # a custom target comes last
         responses = bank.responses.of_items(bank.responses.item_indices(list(spec.target)))
         scores = np.column_stack([scores, weighted_means(responses, np.array(list(spec.target.values())))])
     truth = scores.copy()

@@ -1,0 +1,48 @@
+"""Past models that answered some items only: what sessions compare with, and what their errors rest on."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.preparation import past_sessions, prepare_sessions
+from itembank.sessions.session_spec import SessionSpec
+from tests.sessions.simulated import session_bank
+
+
+def bank_with_gaps(n_answered, n_models=12):
+    """Return a bank whose first ten models answered so many of its 60 items, the easy ones."""
+    bank = session_bank(n_models=n_models, n_items=60)
+    values = bank.responses.responses.copy()
+    values[:10, np.argsort(-np.nanmean(values, axis=0))[n_answered:]] = np.nan
+    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+
+
+@pytest.mark.parametrize("is_custom", [False, True])
+def test_a_session_compares_with_past_models_whose_score_is_known(is_custom):
+    target = dict.fromkeys(session_bank(n_items=60).item_ids, 1.0) if is_custom else "overall"
+    decision = Decision("custom" if is_custom else "overall", model=session_bank(n_items=60).responses.model_ids[0])
+    spec = SessionSpec(target=target, stopping=Stopping(decision=decision), interval="model-based")
+    with pytest.raises(DataError, match="answered too few of its items for it to be known"):
+        prepare_sessions(bank_with_gaps(12), spec)
+
+
+def test_the_score_to_beat_is_not_that_of_easy_items():
+    bank = bank_with_gaps(54)
+    name = bank.responses.model_ids[0]
+    spec = SessionSpec(stopping=Stopping(decision=Decision(model=name)), interval="model-based")
+    threshold = prepare_sessions(bank, spec).threshold
+    assert threshold == bank.known_scores.value[0, -1]
+    assert threshold < bank.targets.with_overall(bank.scenario_scores)[0, -1]
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_errors_of_a_score_of_some_items_are_those_of_models_that_answered_them():
+    bank = bank_with_gaps(12, n_models=24)
+    weights = dict.fromkeys(bank.item_ids[:30], 1.0)
+    found = past_sessions(bank, SessionSpec(target=weights, budget=Budget(n_items=4)))
+    assert np.isnan(found.truth[:10, -1]).all()
+    whole = bank.responses.responses[10:, :30]
+    np.testing.assert_allclose(found.truth[10:, -1], whole.mean(axis=1))
