@@ -219,7 +219,7 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
 
 
 def _past_factors(bank: Bank, items: IntArray, n_learnt: int) -> FloatArray:
-    """Expected factors of past models that past models taught, (n_models, n_learnt); 0 of those with few answers."""
+    """Return the expected factors of past models, those that they taught, (n_models, n_learnt); 0 by few answers."""
     result, responses = np.zeros((bank.n_models, n_learnt)), bank.responses.of_items(items)
     for rows, columns in patterns(responses, least=LEAST_ANSWERED):
         found, _ = factor_posterior(factor_model_of(bank), items[columns], responses[np.ix_(rows, columns)])

@@ -171,7 +171,7 @@ def note_on_past_models(past: PastModels, model_ids: Sequence[str]) -> list[Note
     return [Note("past-model", f"among the past models of this bank. For a fair test, {how}.", more, known)]
 
 
-def note_on_attempts(bank: Bank, responses: ResponseMatrix, kind: IntervalKind) -> list[Note]:
+def note_on_attempts(bank: Bank, responses: ResponseMatrix, kind: str) -> list[Note]:
     """Say so where new models made fewer attempts than past ones, and the bank cannot tell what that does to errors.
 
     That is where they are graded and nothing tells how much they vary, or past models' responses are not in the bank.
