@@ -184,6 +184,7 @@ def item_drift(
     by_chance = marked_by_chance(
         *(past_difference[rows], past_deviation[rows], least_spread, seen),
         factors=_past_factors(bank, items, n_learnt)[rows],
+        scatter=found.scatter,
         n_draws=n_draws,
     )
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
@@ -284,6 +285,7 @@ class Drift(NamedTuple):
     n_models: IntArray  # (n_items,)
     is_marked: BoolArray  # (n_items,)
     is_cut: bool  # Whether more items are beyond the bound than may be marked
+    scatter: float  # Standard deviation of new models' residuals about each item's mean, over that of past models
 
 
 def find_drift(
@@ -320,9 +322,21 @@ def find_drift(
         is_limited = bool(is_marked.sum() + 1 > 0.2 * np.sum(~np.isnan(z)))
         if open_z[worst] <= LARGEST_Z or is_limited:
             is_cut = is_limited and bool(open_z[worst] > LARGEST_Z)
-            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut)
+            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut, _scatter(deviation, past))
         is_marked[worst] = True
         changed = [one for one in alike if worst in one[1]]
+
+
+def _scatter(deviation: FloatArray, past: PastResiduals) -> float:
+    """Divide the standard deviation of residuals (n_models, n_items) about their items' means by that of past models.
+
+    Fits without some past models may have fewer factors than the bank's, and so larger residuals than new models have.
+    """
+    degrees = np.sum(~np.isnan(deviation), axis=0) - 1.0
+    known = (degrees > 0.0) & ~np.isnan(past.spread)
+    squares = np.nansum((deviation - mean_where_known(deviation)) ** 2, axis=0)
+    expected = float(np.sum((degrees * past.spread**2)[known]))
+    return float(np.sqrt(np.sum(squares[known]) / expected)) if expected > 0.0 else 1.0
 
 
 def standardised_sums(
@@ -368,6 +382,7 @@ def marked_by_chance(
     *,
     n_draws: int,
     factors: FloatArray | None = None,  # (n_past, n_factors): Of past models, by which they are more or less certain
+    scatter: float = 1.0,  # Of `Drift`
 ) -> float:
     """Items beyond the bound if new models were like past ones: a mean over draws.
 
@@ -387,7 +402,7 @@ def marked_by_chance(
         if factors is not None:  # slopes were learnt from all past models, the others among them
             leverage += (leverages(factors[new], observed[:n_new]) - 1.0) * others.size / n_past
         z, _ = standardised_sums(deviation, past, leverage)
-        counts.append(np.sum(_counted_z(z, difference) > LARGEST_Z))
+        counts.append(np.sum(_counted_z(scatter * z, scatter * difference) > LARGEST_Z))
     return float(np.mean(counts))
 
 
