@@ -247,7 +247,7 @@ def usual_attempts(n_trials: FloatArray | IntArray, responses: FloatArray) -> fl
 
 
 def _drawn_attempts(
-    responses: FloatArray, n_trials: FloatArray, attempts: float, variance: FloatArray | None
+    responses: FloatArray, n_trials: FloatArray, attempts: float, variance: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Draw some of each cell's attempts without putting back; the draw is the same each time.
 
