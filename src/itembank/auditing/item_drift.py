@@ -33,6 +33,9 @@ from itembank.tabular import Tabular, records
 EXPECTED = "as expected"
 LARGEST_Z = 2.5
 """An item beyond it is marked: the usual bound for the displacement of anchors (Wright & Douglas 1976, with z)."""
+N_DRAWN_ITEMS = 20_000
+"""Items that draws of past models judge, all draws together: with ten draws of 100 items what chance alone marks was
+off by half of it."""
 RARE = 0.05
 """Chance of so many marked items below which they are more than chance."""
 
@@ -177,8 +180,12 @@ def item_drift(
     n_learnt = fitted_factor_model(bank).n_factors
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     rows = bank.content_order.models
+    seen, n_draws = ~np.isnan(observed.responses), max(10, -(-N_DRAWN_ITEMS // items.size))
     by_chance = marked_by_chance(
-        past_difference[rows], past_deviation[rows], least_spread, ~np.isnan(observed.responses), n_draws=10
+        *(past_difference[rows], past_deviation[rows], least_spread, seen),
+        factors=_past_factors(bank, items, n_learnt)[rows],
+        scatter=found.scatter,
+        n_draws=n_draws,
     )
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
     known = order[~np.isnan(found.z[order])]
@@ -210,6 +217,15 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
             cells = np.ix_(fold.held_out[rows], columns)
             raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
     return raw, scaled, np.sqrt(surest / mean_where_known(used))
+
+
+def _past_factors(bank: Bank, items: IntArray, n_learnt: int) -> FloatArray:
+    """Return the expected factors of past models, those that they taught, (n_models, n_learnt); 0 by few answers."""
+    result, responses = np.zeros((bank.n_models, n_learnt)), bank.responses.of_items(items)
+    for rows, columns in patterns(responses, least=LEAST_ANSWERED):
+        found, _ = factor_posterior(factor_model_of(bank), items[columns], responses[np.ix_(rows, columns)])
+        result[rows] = found[:, :n_learnt]
+    return result
 
 
 def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:
@@ -269,6 +285,7 @@ class Drift(NamedTuple):
     n_models: IntArray  # (n_items,)
     is_marked: BoolArray  # (n_items,)
     is_cut: bool  # Whether more items are beyond the bound than may be marked
+    scatter: float  # Standard deviation of new models' residuals about each item's mean, over that of past models
 
 
 def find_drift(
@@ -305,9 +322,21 @@ def find_drift(
         is_limited = bool(is_marked.sum() + 1 > 0.2 * np.sum(~np.isnan(z)))
         if open_z[worst] <= LARGEST_Z or is_limited:
             is_cut = is_limited and bool(open_z[worst] > LARGEST_Z)
-            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut)
+            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut, _scatter(deviation, past))
         is_marked[worst] = True
         changed = [one for one in alike if worst in one[1]]
+
+
+def _scatter(deviation: FloatArray, past: PastResiduals) -> float:
+    """Divide the standard deviation of residuals (n_models, n_items) about their items' means by that of past models.
+
+    Fits without some past models may have fewer factors than the bank's, and so larger residuals than new models have.
+    """
+    degrees = np.sum(~np.isnan(deviation), axis=0) - 1.0
+    known = (degrees > 0.0) & ~np.isnan(past.spread)
+    squares = np.nansum((deviation - mean_where_known(deviation)) ** 2, axis=0)
+    expected = float(np.sum((degrees * past.spread**2)[known]))
+    return float(np.sqrt(np.sum(squares[known]) / expected)) if expected > 0.0 else 1.0
 
 
 def standardised_sums(
@@ -352,11 +381,14 @@ def marked_by_chance(
     observed: BoolArray,  # (n_models, n_items): What the new models answered
     *,
     n_draws: int,
+    factors: FloatArray | None = None,  # (n_past, n_factors): Of past models, by which they are more or less certain
+    scatter: float = 1.0,  # Of `Drift`
 ) -> float:
     """Items beyond the bound if new models were like past ones: a mean over draws.
 
     As many past models as there are new ones, half of them at most, are set against the others. Against a mean that
-    they made themselves they would be nearer to it than any new models are.
+    they made themselves they would be nearer to it than any new models are, in units of answers, too: of answers with
+    little spread half as many items were then expected as clean new models show.
     """
     rng = np.random.default_rng(0)
     n_past, counts = past_deviation.shape[0], []
@@ -364,11 +396,13 @@ def marked_by_chance(
     for _ in range(n_draws):
         new, others = np.split(rng.permutation(n_past), [n_new])
         past = PastResiduals.of(past_deviation[others], least_spread, fewest=2)
-        difference, deviation = (
-            np.where(observed[:n_new], one[new], np.nan) for one in (past_difference, past_deviation)
-        )
-        z, _ = standardised_sums(deviation, past, np.ones(deviation.shape[1]))
-        counts.append(np.sum(_counted_z(z, difference) > LARGEST_Z))
+        off = past_difference[new] - mean_where_known(past_difference[others])
+        difference, deviation = (np.where(observed[:n_new], one, np.nan) for one in (off, past_deviation[new]))
+        leverage = np.ones(deviation.shape[1])
+        if factors is not None:  # slopes were learnt from all past models, the others among them
+            leverage += (leverages(factors[new], observed[:n_new]) - 1.0) * others.size / n_past
+        z, _ = standardised_sums(deviation, past, leverage)
+        counts.append(np.sum(_counted_z(scatter * z, scatter * difference) > LARGEST_Z))
     return float(np.mean(counts))
 
 

@@ -147,6 +147,7 @@ class Published:
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
     rest: Rest | None = None  # None where the bank has all items
     past: PastModels | None = None  # Names as digests, and public scores; None where they are not published
+    attempts: float = 1.0  # How often past models tried an item, where responses are counts or means of attempts
 
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""
@@ -168,6 +169,7 @@ class Published:
             "subsets": subsets,
             "newest": None if self.newest is None else self.newest.isoformat(),
             **({} if self.past is None else {"past_models": list(self.past.names)}),
+            **({} if self.attempts <= 1.0 else {"attempts": self.attempts}),
             **({"past_model_ids": list(self.past.told)} if self.past is not None and self.past.told else {}),
             "target": None if self.rest is None else [self.rest.target_id, self.rest.target_digest],
         }
@@ -231,4 +233,5 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,
         rest,
         past,
+        float(record.get("attempts", 1.0)),
     )

@@ -11,7 +11,7 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.bank.norms import columns_of, fitted_factor_model
 from itembank.estimation.asked import Asked
-from itembank.estimation.observations import counted_trials, past_runs, scores_of_past
+from itembank.estimation.observations import attempt_variances, counted_trials, past_runs, scores_of_past
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
@@ -72,14 +72,14 @@ def predicted_answers(known: Known, n_factors: int) -> Predicted:
 def _chance_of_fewer(bank: Bank, positions: IntArray, attempts: float | None) -> FloatArray:
     """How much more answers vary from run to run in so few attempts than in past models' many, (n_columns,).
 
-    ``s^2 (1 / k - 1 / n)``, s^2 the mean over past models of the variance of one attempt, ``y (1 - y) n / (n - 1)``.
+    ``s^2 (1 / k - 1 / n)``, s^2 the mean over past models of the variance of one attempt (`attempt_variances`).
     """
     n_trials = counted_trials(bank, bank.responses)
     if attempts is None or n_trials is None:
         return np.zeros(positions.size)
     n, answers = n_trials[:, positions], bank.responses.of_items(positions)
     is_known = ~np.isnan(answers) & (n >= 2.0)
-    single = np.where(is_known, answers * (1.0 - answers) * n / np.maximum(n - 1.0, 1.0), np.nan)
+    single = np.where(is_known, attempt_variances(bank)[:, positions], np.nan)
     usual = mean_where_known(np.where(is_known, 1.0 / np.maximum(n, 1.0), np.nan))
     more: FloatArray = np.nan_to_num(mean_where_known(single) * np.maximum(1.0 / attempts - usual, 0.0))
     return more
@@ -100,7 +100,7 @@ def _without_their_fold(known: Known) -> FloatArray:
     positions, drawn_items = observations.positions, observations.selected
     parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
     place = np.argsort(known.bank.content_order.items)[drawn_items]
-    in_order = np.lexsort((place, basis.targets.scenario_index[drawn_items]))
+    in_order = np.lexsort((place, np.argsort(basis.targets.by_name)[basis.targets.scenario_index[drawn_items]]))
     fold = dealt_out(in_order, N_FOLDS)[np.searchsorted(drawn_items, positions)]
     predicted = np.empty(answers.shape)
     for split in splits_of(fold):

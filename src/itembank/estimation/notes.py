@@ -10,6 +10,7 @@ from itembank.bank.past_models import PastModels
 from itembank.errors import remedy, shown
 from itembank.estimation.estimates import FLAGGED, PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
+from itembank.estimation.observations import counted_trials, has_unknown_chance, usual_attempts
 from itembank.estimation.own_means import OwnMeans
 from itembank.numerics.arrays import BoolArray
 from itembank.readers.agreement import only_items
@@ -47,6 +48,7 @@ def notes_on_estimates(
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
     found += note_on_unmeasured(estimates)
+    found += note_on_attempts(bank, responses, estimates.interval_kind)
     prompts = prompt_differences(responses.items, bank.responses.items)
     if prompts:
         found.append(Note("prompts", f"{prompts}. Scores under other prompts are not comparable."))
@@ -177,6 +179,36 @@ def note_on_past_models(past: PastModels, model_ids: Sequence[str]) -> list[Note
     how = "take a bank that was made without" if past.salt else "calibrate without"
     more = "Estimates of past models are better than those of new ones, and their intervals too narrow."
     return [Note("past-model", f"among the past models of this bank. For a fair test, {how}.", more, known)]
+
+
+def note_on_attempts(bank: Bank, responses: ResponseMatrix, kind: str) -> list[Note]:
+    """Say so where new models made fewer attempts than past ones, and the bank cannot tell what that does to errors.
+
+    That is where they are graded and nothing tells how much they vary, or past models' responses are not in the bank.
+    Nothing where the items were drawn: how far answers are from what is predicted is seen there.
+    """
+    past, new = (counted_trials(bank, one) for one in (bank.responses, responses))
+    if kind == "design" or not (bank.published is not None or has_unknown_chance(bank)):
+        return []
+    n_new = 1.0 if new is None else usual_attempts(new, responses.responses)
+    if bank.published is not None:
+        n_past = bank.published.attempts
+        text = (
+            f"past models tried an item {n_past:.0f} times, these models {n_new:.0f}, and the bank keeps errors of the "
+            "former alone: intervals are widened by the item model, and may be too narrow, or of graded attempts too "
+            "wide. The bank with its responses measures them."
+        )
+        return [Note("attempts", text)] if n_new < n_past else []
+    n_past = 1.0 if past is None else usual_attempts(past, bank.responses.responses)
+    if n_new >= n_past:
+        return []
+    how = remedy("repeats='mean'", "--repeats mean")
+    text = (
+        f"past models' responses are means of {n_past:.0f} graded attempts, these of {n_new:.0f}, and nothing tells "
+        "how much attempts vary: the intervals are too narrow. Import past results anew from their single attempts "
+        f"({how}), or run items of `select` by method 'drawn'."
+    )
+    return [Note("attempts", text)]
 
 
 def why_not_calibrated(bank: Bank) -> str:

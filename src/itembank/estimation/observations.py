@@ -11,9 +11,9 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.estimation.predictions import scenario_sums
 from itembank.irt.family_names import COUNTS
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.paired import is_count
-from itembank.responses.how_read import PASS_K, check_one_power
+from itembank.responses.how_read import ATTEMPT_VARIANCE, PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
 
 SEED = 50
@@ -90,15 +90,51 @@ class Observations:
 
 
 def fewer_than_past(bank: Bank, attempts: float) -> float | None:
-    """Return this number of attempts at an item where past models made more, each right or wrong; else None.
+    """Return this number of attempts at an item where past models made more, and it is known how these vary; else None.
 
-    Means of graded attempts do not tell what fewer would have given.
+    Means of graded attempts alone do not tell what fewer would have given (`has_unknown_chance`).
     """
     past = counted_trials(bank, bank.responses)
-    if past is None:
+    if past is None or attempts >= usual_attempts(past, bank.responses.responses):
         return None
-    answers = bank.responses.responses
-    return attempts if attempts < usual_attempts(past, answers) and are_counts(answers, past).all() else None
+    return None if has_unknown_chance(bank) else attempts
+
+
+def is_graded(bank: Bank) -> bool:
+    """Whether some of the past models' responses are means of graded attempts, and not shares of right ones."""
+
+    def find() -> bool:
+        answers, n_trials = bank.responses.responses, bank.responses.n_trials
+        return n_trials is not None and not bool(are_counts(answers, n_trials).all())
+
+    found: bool = bank.cache.remember("graded attempts", find)
+    return found
+
+
+def has_unknown_chance(bank: Bank) -> bool:
+    """Whether past models' responses are means of graded attempts, of which none tells how much they vary."""
+    items = bank.responses.items
+    return is_graded(bank) and (ATTEMPT_VARIANCE not in items.columns or items[ATTEMPT_VARIANCE].is_null().all())
+
+
+def attempt_variances(bank: Bank) -> FloatArray:
+    """Variance of one attempt of each past model at each item, (n_models, n_items); NaN where it is not known.
+
+    Of n attempts that are right or wrong ``y (1 - y) n / (n - 1)``. Of graded ones that of the item, or of all items
+    (`ATTEMPT_VARIANCE`), in proportion to ``y (1 - y)``, which is the most that it can be.
+    """
+    answers, n_trials = bank.responses.responses.astype(np.float64), counted_trials(bank, bank.responses)
+    n = np.ones(answers.shape) if n_trials is None else n_trials
+    most = np.where(~np.isnan(answers) & (n >= 2.0), answers * (1.0 - answers) * n / np.maximum(n - 1.0, 1.0), np.nan)
+    if not is_graded(bank):
+        return most
+    usual = mean_where_known(most)
+    told = bank.responses.items[ATTEMPT_VARIANCE].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    both = ~np.isnan(told) & ~np.isnan(usual)
+    of_all = told[both].sum() / max(float(usual[both].sum()), np.finfo(np.float64).tiny)
+    shares = np.divide(told, usual, out=np.full(told.shape, of_all), where=both & (usual > 0.0))
+    result: FloatArray = most * np.clip(shares, 0.0, 1.0)
+    return result
 
 
 def past_runs(bank: Bank, attempts: float) -> tuple[FloatArray, FloatArray]:
@@ -108,7 +144,8 @@ def past_runs(bank: Bank, attempts: float) -> tuple[FloatArray, FloatArray]:
         responses, n_trials = bank.responses.responses.astype(np.float64), counted_trials(bank, bank.responses)
         cells = np.ix_(*bank.content_order)
         n_trials = np.ones(responses.shape) if n_trials is None else n_trials.copy()
-        responses[cells], n_trials[cells] = _drawn_attempts(responses[cells], n_trials[cells], attempts)
+        variance = attempt_variances(bank)[cells] if is_graded(bank) else None
+        responses[cells], n_trials[cells] = _drawn_attempts(responses[cells], n_trials[cells], attempts, variance)
         return responses, n_trials
 
     found: tuple[FloatArray, FloatArray] = bank.cache.remember(("past runs", attempts), draw)
@@ -163,7 +200,8 @@ def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
         return responses.n_trials.astype(np.float64)
     values = responses.responses
     is_single = bool(np.all((values == 0.0) | (values == 1.0) | np.isnan(values)))  # right or wrong: one trial each
-    return np.ones(values.shape) if is_single else None
+    # nothing tells of means where past models' have numbers of attempts: one graded attempt each
+    return np.ones(values.shape) if is_single or (bank.n_models and is_graded(bank)) else None
 
 
 def attempts_of(responses: FloatArray, n_trials: FloatArray | IntArray | None) -> FloatArray:
@@ -208,14 +246,29 @@ def usual_attempts(n_trials: FloatArray | IntArray, responses: FloatArray) -> fl
     return max(float(np.median(answered)), 1.0) if answered.size else 1.0
 
 
-def _drawn_attempts(responses: FloatArray, n_trials: FloatArray, attempts: float) -> tuple[FloatArray, FloatArray]:
-    """Draw some of each cell's attempts without putting back; the draw is the same each time."""
-    known = ~np.isnan(responses) & (n_trials >= 1.0)
+def _drawn_attempts(
+    responses: FloatArray, n_trials: FloatArray, attempts: float, variance: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Draw some of each cell's attempts without putting back; the draw is the same each time.
+
+    With the `variance` of one attempt, attempts are graded: the mean of k of n has the variance ``s^2 (1 / k - 1 / n)``
+    about that of all, and is drawn from a beta distribution.
+    """
+    known, rng = ~np.isnan(responses) & (n_trials >= 1.0), np.random.default_rng(SEED)
     n = np.where(known, n_trials, 1.0).astype(np.int64)
-    right = np.rint(np.where(known, responses, 0.0) * n).astype(np.int64)
     drawn = np.minimum(n, round(attempts))
-    kept = np.random.default_rng(SEED).hypergeometric(right, n - right, drawn)
-    return np.where(known, kept / drawn, np.nan), np.where(known, drawn, 0).astype(np.float64)
+    answers = np.where(known, responses, 0.0)
+    if variance is None:
+        right = np.rint(answers * n).astype(np.int64)
+        means = rng.hypergeometric(right, n - right, drawn) / drawn
+    else:
+        most = answers * (1.0 - answers)
+        moved = np.minimum(np.nan_to_num(variance) * (1.0 / drawn - 1.0 / n), 0.95 * most)
+        varies = moved > 1e-6
+        size = np.divide(most, moved, out=np.full(most.shape, 2.0), where=varies) - 1.0
+        mean = np.where(varies, answers, 0.5)
+        means = np.where(varies, rng.beta(size * mean, size * (1.0 - mean)), answers)
+    return np.where(known, means, np.nan), np.where(known, drawn, 0).astype(np.float64)
 
 
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:

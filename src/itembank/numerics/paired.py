@@ -23,6 +23,10 @@ of it. Simulated candidates that were worse by the margin, and had right what th
 90 to 98 points)."""
 AGREEMENT = 0.005
 """How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
+DECIMALS = 6
+"""Most decimals that a response was rounded to."""
+SINGLE = 1e-7
+"""How far numbers between 0 and 1 of single precision may be from what they were."""
 ALIKE = 1e-12
 """Differences this near to each other are the same but for rounding."""
 
@@ -155,10 +159,17 @@ def paired_look(
 def is_count(responses: FloatArray, n_trials: FloatArray | IntArray) -> BoolArray:
     """Whether responses, rounded to two decimals at most, are shares of right attempts among so many, of any one shape.
 
-    Means of graded attempts are none: ``y (1 - y)`` is only the most that their attempts can vary.
+    A response may be off by half of its last decimal, and one with more than `DECIMALS` by nothing: two decimals are a
+    share of 100 attempts or more, whatever they are. Means of graded attempts are none: ``y (1 - y)`` is only the most
+    that their attempts can vary.
     """
     right = responses * n_trials
-    result: BoolArray = np.abs(right - np.rint(right)) <= np.where(n_trials > 1, AGREEMENT * n_trials, 1e-3)
+    off = np.abs(right - np.rint(right)) / np.maximum(n_trials, 1)
+    most = np.full(np.shape(off), SINGLE)
+    for decimals in range(DECIMALS, 1, -1):
+        scaled = responses * 10.0**decimals
+        most = np.where(np.abs(scaled - np.rint(scaled)) <= SINGLE * 10.0**decimals, 0.5 / 10.0**decimals, most)
+    result: BoolArray = np.where(n_trials > 1, off <= most + SINGLE, off <= 1e-3)
     return result
 
 

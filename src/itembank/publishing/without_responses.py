@@ -29,6 +29,7 @@ from itembank.planning.precision import expected_half_width
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.sizes import usual_trials
 
 
 @one_blas_thread()
@@ -108,6 +109,7 @@ def without_responses(
         bank.content_order.items,
         newest=bank.newest,
         past=_public_scores(bank, keep_names=keep_names) if keep_scores else None,
+        attempts=float(usual_trials(bank.responses)),
     )
     bare = dataclasses.replace(
         bank,

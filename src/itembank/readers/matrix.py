@@ -8,15 +8,16 @@ import polars as pl
 from itembank.checks import check_names
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
-from itembank.numerics.arrays import BoolArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.paired import AGREEMENT
 from itembank.readers.columns import id_column
 from itembank.readers.pass_powers import wanted_powers, with_powers
 from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.rows import ResponseRows
-from itembank.readers.settling import ROUNDING, lost_of_cells, scattered, settle_repeats
+from itembank.readers.settling import ROUNDING, SPREAD, can_be_counted, lost_of_cells, scattered, settle_repeats
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
+from itembank.responses.how_read import ATTEMPT_VARIANCE
 from itembank.responses.labels import IdKind, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix, check_complete, without_silent
@@ -109,14 +110,18 @@ def to_matrix(
         name: scattered(
             settled["cell"].to_numpy(), settled[name].to_numpy(), shape, 0 if name == "n_trials" else np.nan
         )
-        for name in ("response", "n_trials", *rows.costs)
+        for name in ("response", "n_trials", SPREAD, *rows.costs)
         if name in settled.columns
     }
+    table = table_of_items(rows, items, spec)
+    spread = arrays.pop(SPREAD, None)
+    if spread is not None and not can_be_counted(rows.response[~np.isnan(rows.response)]):
+        table = table.with_columns(_pooled(spread, arrays["n_trials"]).alias(ATTEMPT_VARIANCE))
     errors = spec.errors or spec.usual_errors or rows.errors
     matrix = ResponseMatrix.create(
         arrays.pop("response"),
         models=add_known(rows.models.select("model_id", pl.exclude("model_id")), models, "model_id", rows.source),
-        items=table_of_items(rows, items, spec),
+        items=table,
         n_trials=arrays.pop("n_trials", None),
         costs=arrays,
         lost=lost_of_cells(rows, cell, shape, repeats),
@@ -129,6 +134,13 @@ def to_matrix(
         except DataError as error:
             raise DataError(f"{rows.source}: {error}") from error
     return matrix
+
+
+def _pooled(spread: FloatArray, n_trials: FloatArray) -> pl.Series:
+    """Variance of one attempt at each item, of all models' attempts, (n_items,), given that of each cell."""
+    degrees = np.where(np.isnan(spread), 0.0, n_trials - 1.0)
+    total, n = np.sum(degrees * np.nan_to_num(spread), axis=0), degrees.sum(axis=0)
+    return pl.Series(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0.0)).fill_nan(None)
 
 
 def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpec) -> pl.DataFrame:

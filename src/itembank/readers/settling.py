@@ -341,6 +341,8 @@ def can_be_counted(responses: FloatArray) -> bool:
 
 
 POOLED: tuple[Repeats, ...] = ("count", "mean")
+SPREAD = "\0spread"
+"""Column of settled rows: the variance of the attempts that a response is the mean of."""
 
 
 def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Repeats) -> pl.DataFrame:
@@ -472,7 +474,10 @@ def _cells(rows: pl.DataFrame) -> str:
 
 
 def _means(again: pl.DataFrame, costs: Sequence[str]) -> pl.DataFrame:
-    """Average the rows of each cell: responses over all trials, costs over rows (the cost of one attempt)."""
+    """Average the rows of each cell: responses over all trials, costs over rows (the cost of one attempt).
+
+    `SPREAD` is how much the attempts of a cell vary.
+    """
     trials = again["n_trials"].clip(1).to_numpy() if "n_trials" in again.columns else np.ones(again.height)
     cells, group = np.unique(again["cell"].to_numpy(), return_inverse=True)
 
@@ -487,6 +492,10 @@ def _means(again: pl.DataFrame, costs: Sequence[str]) -> pl.DataFrame:
         known = ~np.isnan(cost)
         count, none = total(known.astype(np.float64)), np.full(cells.size, np.nan)
         means[unit] = np.divide(total(np.where(known, cost, 0.0)), count, out=none, where=count > 0)
+    deviations = total(trials * (again["response"].to_numpy() - means["response"][group]) ** 2)
+    # unbiased where each row is one attempt
+    is_single = total(np.ones(again.height)) == n_trials
+    means[SPREAD] = np.where(is_single, deviations / np.maximum(n_trials - 1.0, 1.0), np.nan)
     return pl.DataFrame({"cell": cells, "n_trials": n_trials.astype(np.int64), **means})
 
 

@@ -64,10 +64,10 @@ def content_order(responses: ResponseMatrix) -> ContentOrder:
 
 
 def in_content_order(responses: ResponseMatrix, *, every: int = 1) -> ResponseMatrix:
-    """Return models, and the items of each scenario, in their content order; of the items every so many-th."""
+    """Return models, and the items of each scenario by name, in their content order; of the items every so many-th."""
     models, items = content_order(responses)
     scenarios = responses.items["scenario"].to_list()
-    number = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
+    number = {name: number for number, name in enumerate(sorted(set(scenarios)))}
     items = items[np.argsort([number[scenarios[item]] for item in items.tolist()], kind="stable")]
     return responses.take(models=models, items=items[::every])
 

@@ -21,6 +21,8 @@ from itembank.responses.responses import DEFAULT_SCENARIO
 
 CONTENT = "content_hash"
 """Item column: a digest of what was asked and what is right."""
+ATTEMPT_VARIANCE = "attempt_variance"
+"""Item column: the variance of graded attempts of one model at an item, where responses are means of such; or null."""
 LOST_AS = "lost_as"
 """Item column of a bank: what lost answers to an item counted as, where they did; null, or no column: not at all."""
 PASS_K = "pass_k"  # noqa: S105 (no password)

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataWarning, warn
+from itembank.errors import DataWarning, remedy, warn
 from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.paired import is_count
+from itembank.responses.how_read import ATTEMPT_VARIANCE
 from itembank.responses.responses import ResponseMatrix
 
 ASSUMED_QUESTIONS = 100
@@ -40,7 +42,7 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
     """Return new results in which scores without a number of trials count as many as those of past models.
 
     That is the median over past models of the item, or where these are not there what was assumed of them. A
-    `DataWarning` says so.
+    `DataWarning` says so. Where past models' are means of graded attempts, read one by one, a score is one attempt.
     """
     assumed = past.items[COLUMN].to_numpy() if COLUMN in past.items.columns else None
     trials = past.n_trials if past.n_models or assumed is None else assumed[None]
@@ -49,6 +51,8 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
     place = {name: at for at, name in enumerate(past.item_ids)}
     known = np.array([place.get(name, -1) for name in responses.item_ids], dtype=np.int64)
     is_unsized = _is_share(responses) & (known >= 0)
+    if ATTEMPT_VARIANCE in past.items.columns:
+        is_unsized &= past.items[ATTEMPT_VARIANCE].is_null().to_numpy()[known]
     if assumed is not None:  # a score of 0 or 1 is one of as many questions
         is_score = (known >= 0) & (assumed[known] > 0)
         is_unsized |= is_score & responses.observed & (_trials(responses) <= 1)
@@ -63,7 +67,13 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
         return responses
     low, high = int(usual[columns].min()), int(usual[columns].max())
     numbers = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    warn(f"{_said(n_filled, numbers)}, as those of past models do. {_ADVICE}", DataWarning)
+    graded = ""
+    if past.n_trials is not None and not is_count(past.responses, past.n_trials)[past.observed].all():
+        how = remedy("repeats='mean'", "--repeats mean")
+        graded = (
+            f" If they are one graded attempt each, import past results from such ({how}): intervals are too narrow."
+        )
+    warn(f"{_said(n_filled, numbers)}, as those of past models do. {_ADVICE}{graded}", DataWarning)
     return replace(responses, n_trials=np.where(is_unsized, usual, _trials(responses)))
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from itembank.checks import check_one_of
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import id_order
 from itembank.responses.score_names import OVERALL, RESERVED_NAMES, Across, Within
 from itembank.tabular import Compact
 
@@ -105,6 +106,11 @@ class ScoreTargets(Compact):
     def n_scenarios(self) -> int:
         """Number of scenarios."""
         return len(self.scenarios)
+
+    @property
+    def by_name(self) -> IntArray:
+        """Scenarios from first to last by name, (n_scenarios,): chance and ties must not go by the order of a file."""
+        return id_order(self.scenarios)
 
     @property
     def names(self) -> tuple[str, ...]:

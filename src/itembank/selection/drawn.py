@@ -20,9 +20,9 @@ from itembank.selection.selector_specs import Drawn
 
 def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     """Draw items of the whole benchmark, spread over scenarios and over difficulty."""
-    targets, scenarios = pools.bank.targets, pools.scenarios
+    scenarios = pools.scenarios
     items = np.concatenate([pool.items for pool in scenarios])
-    group = targets.scenario_index[items]
+    group = np.repeat(np.arange(len(scenarios)), [pool.items.size for pool in scenarios])
     is_candidate = np.concatenate([pool.is_candidate for pool in scenarios])
     must_come = np.isin(items, np.concatenate([pool.items[pool.included] for pool in scenarios]))
     shares, mean = shares_of_draw(pools.bank, spec)[items], expected_answers(pools.bank)[0]

@@ -186,7 +186,7 @@ def next_items(
             at_least = np.minimum(at_least, counts + n_open)
         scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left - step)
         scores = np.where(is_open & scenarios[items.scenario_index], scores, -np.inf)
-        item = _draw_best(scores, randomesque, rng)
+        item = _draw_best(scores, items.order, randomesque, rng)
         if item is None:
             break
         chosen.append(item)
@@ -216,13 +216,17 @@ def allowed_scenarios(
     return has_room & (lacking > 0) if lacking.sum() >= n_left else has_room
 
 
-def _draw_best(scores: FloatArray, randomesque: int, rng: np.random.Generator) -> int | None:
-    """Position of the best score, or of one drawn from the best few; None where all are minus infinity."""
+def _draw_best(scores: FloatArray, order: IntArray, randomesque: int, rng: np.random.Generator) -> int | None:
+    """Position of the best score, or of one drawn from the best few; None where all are minus infinity.
+
+    Of equals the first of the order.
+    """
+    scores = scores[order]
     best = int(first_largest(scores))
     if scores[best] == -np.inf:
         return None
     if randomesque == 1:
-        return best
+        return int(order[best])
     # items that are not allowed have minus infinity and must not be drawn, even if fewer than `randomesque` are left
     n_best = min(randomesque, int(np.isfinite(scores).sum()))
-    return int(rng.choice(np.argsort(-rounded(scores), kind="stable")[:n_best]))
+    return int(rng.choice(order[np.argsort(-rounded(scores), kind="stable")[:n_best]]))

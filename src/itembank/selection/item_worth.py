@@ -4,7 +4,7 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -45,6 +45,15 @@ class DesignItems:
     is_degenerate: BoolArray  # (n_items,)
     # (n_items,): Expected cost of each item; NaN where it must not be asked or no criterion asks for it.
     cost: FloatArray
+    # (n_items,), (n_scenarios,): Positions from first to last, for what chance or a tie decides; else as they come
+    order: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    scenario_order: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        """Take the orders as they come where none is given."""
+        for name, n in (("order", self.n_items), ("scenario_order", self.n_scenarios)):
+            if not getattr(self, name).size:
+                object.__setattr__(self, name, np.arange(n))
 
     @classmethod
     def of(cls, calibration: Calibration, is_candidate: BoolArray, cost: FloatArray | None = None) -> Self:
@@ -70,7 +79,13 @@ class DesignItems:
         if cost is not None:
             costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
         items, targets = cls.of(bank.calibration, is_candidate, costs), bank.targets
-        return replace(items, scenario_index=targets.scenario_index, n_scenarios=targets.n_scenarios)
+        return replace(
+            items,
+            scenario_index=targets.scenario_index,
+            n_scenarios=targets.n_scenarios,
+            order=bank.content_order.items,
+            scenario_order=targets.by_name,
+        )
 
     @property
     def n_items(self) -> int:
@@ -116,16 +131,25 @@ def criterion_scores(
     """Worth of asking each item next, (n_items,); larger is better. Formulas: `itembank.selection.criteria`."""
     match criterion:
         case RandomItem() | DrawnItem():  # sessions draw by themselves
-            return rng.random(items.n_items)
+            return _by_chance(items, rng)
         case UniformOverScenarios():
             # distinct whole numbers order the scenarios, chance orders the items of each; n_scenarios times the count
             # outweighs any permutation, so that the scenarios with the fewest items always come first
-            order = rng.permutation(items.n_scenarios) - items.n_scenarios * counts
-            return order[items.scenario_index] + rng.random(items.n_items)
+            order = np.empty(items.n_scenarios, dtype=np.int64)
+            order[items.scenario_order] = rng.permutation(items.n_scenarios)
+            order -= items.n_scenarios * counts
+            return order[items.scenario_index] + _by_chance(items, rng)
         case MinimumCost():
             return -items.cost
     weights = items.weights(theta) if weights is None else weights
     return information_worth(items, criterion, weights, covariance, goal=goal)
+
+
+def _by_chance(items: DesignItems, rng: np.random.Generator) -> FloatArray:
+    """Draw a number for each item in their order, (n_items,)."""
+    result = np.empty(items.n_items)
+    result[items.order] = rng.random(items.n_items)
+    return result
 
 
 def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:

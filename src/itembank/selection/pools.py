@@ -40,7 +40,7 @@ class ItemPools:
     """Items that a method may choose from, and how many to choose."""
 
     bank: Bank
-    scenarios: tuple[ScenarioPool, ...]  # In the order of the bank's scenarios
+    scenarios: tuple[ScenarioPool, ...]  # By the names of the scenarios (`ScoreTargets.by_name`)
     # (n_scenarios,): Items to choose from each pool; for a method that works on the benchmark as a whole their sum
     # counts.
     counts: IntArray

@@ -37,9 +37,12 @@ def select(
     is_short = n_items < open_scenarios(bank, excluded).size
     is_free = not per_scenario and spec.may_skip_scenarios(is_short=is_short)
     counts = _scenario_counts(bank, is_candidate, must_come, n_items, per_scenario=per_scenario, is_free=is_free)
-    pools = ItemPools(bank, scenario_pools(bank, is_candidate, must_come), counts, per_scenario, as_generator(rng))
+    in_order = scenario_pools(bank, is_candidate, must_come)
+    pools = ItemPools(bank, in_order, counts[bank.targets.by_name], per_scenario, as_generator(rng))
+    choices = list(zip(pools.scenarios, METHODS.kernel(spec)(pools, spec), strict=True))
     positions, weights, probabilities = [], [], []
-    for pool, choice in zip(pools.scenarios, METHODS.kernel(spec)(pools, spec), strict=True):
+    for place in np.argsort(bank.targets.by_name).tolist():
+        pool, choice = choices[place]
         # in the order of the bank, whatever order the method chose them in: a file must not depend on it
         order = np.argsort(pool.items[choice.chosen])
         positions.append(pool.items[choice.chosen[order]])
@@ -86,11 +89,9 @@ def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int 
 
 
 def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) -> tuple[ScenarioPool, ...]:
-    """Give the items of each scenario in an order that neither their names nor how a file was sorted can change."""
+    """Give the scenarios by name, the items of each in an order that neither their names nor a file's order change."""
     order = bank.content_order.items
-    by_scenario = [
-        order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)
-    ]
+    by_scenario = [order[bank.targets.scenario_index[order] == scenario] for scenario in bank.targets.by_name]
     return tuple(
         ScenarioPool(items, bank.targets.weights[items], is_candidate[items], np.flatnonzero(must_come[items]))
         for items in by_scenario
@@ -150,4 +151,7 @@ def _scenario_counts(
         raise ParameterError(
             f"n_items must be from {least}{meaning} to {total} (all that can be chosen), got {n_items}.{advice}"
         )
-    return equal_counts(n_items, capacities, n_included)
+    order = bank.targets.by_name  # of those with as many items the first gets one more
+    counts = np.empty(n_scenarios, dtype=np.int64)
+    counts[order] = equal_counts(n_items, capacities[order], n_included[order])
+    return counts

@@ -45,7 +45,7 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
     items = np.concatenate([pool.items for pool in scenarios])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools)
     is_candidate = np.concatenate([pool.is_candidate for pool in scenarios])
-    group = targets.scenario_index[items]
+    group = np.repeat(np.arange(len(scenarios)), [pool.items.size for pool in scenarios])
     first = np.isin(items, np.concatenate([pool.items[pool.included] for pool in scenarios]))
     weights, n_items = target_weights[items], pools.n_items
     choices = METHODS.to_plain(spec, "method")
