@@ -8,28 +8,19 @@ import pytest
 
 from itembank.errors import DataError, DataWarning
 from itembank.responses.responses import ResponseMatrix
-from itembank_studies.engine import (
-    Study,
-    StudyKind,
-    StudyManifest,
-    errors_at,
-    is_whole,
-    read_tables,
-    run_in_folder,
-    write_table,
-)
+from itembank_studies import engine
 from tests.attacks.mutating import flip_bit
 
 TABLE = pl.DataFrame({"estimate": [0.25, 0.5], "model_id": ["a", "b"]})
 
 
 def test_a_flipped_bit_never_changes_a_number(tmp_path, rng):
-    write_table(TABLE, tmp_path / "t.parquet")
+    engine.write_table(TABLE, tmp_path / "t.parquet")
     content, path = (tmp_path / "t.parquet").read_bytes(), tmp_path / "t.parquet"
     for position in rng.integers(8 * len(content), size=60):
         path.write_bytes(flip_bit(content, int(position)))
         try:
-            (table,) = read_tables([path])
+            (table,) = engine.read_tables([path])
         except DataError as error:
             assert "not what was written" in str(error)  # noqa: PT017
         else:
@@ -39,18 +30,18 @@ def test_a_flipped_bit_never_changes_a_number(tmp_path, rng):
 def test_a_table_without_its_digest_or_in_another_place_is_refused(tmp_path):
     path = tmp_path / "other.parquet"
     TABLE.write_parquet(path)
-    assert not is_whole(path)
+    assert not engine.is_whole(path)
     with pytest.raises(DataError, match="Delete what is damaged"):
-        read_tables([path])
-    write_table(TABLE, tmp_path / "summary.parquet")
+        engine.read_tables([path])
+    engine.write_table(TABLE, tmp_path / "summary.parquet")
     (tmp_path / "summary.parquet").rename(tmp_path / "estimates.parquet")
     with pytest.raises(DataError, match="not what was written there"):
-        read_tables([tmp_path / "estimates.parquet"])
+        engine.read_tables([tmp_path / "estimates.parquet"])
 
 
 RESPONSES = ResponseMatrix.create([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
-SQUARES = StudyKind("squares", "numbers", ("square",), ("sum",), "SquaresResult")
-POWERS = StudyKind("powers", "numbers", ("square", "cube"), ("sum",), "PowersResult")
+SQUARES = engine.StudyKind("squares", "numbers", ("square",), ("sum",), "SquaresResult")
+POWERS = engine.StudyKind("powers", "numbers", ("square", "cube"), ("sum",), "PowersResult")
 
 
 def powers(number):
@@ -62,15 +53,15 @@ def add_up(kind, folder):
 
 
 def make_study(kind, run=powers, *, seed=0, numbers=(2, 3, 5)):
-    manifest = StudyManifest.of(
+    manifest = engine.StudyManifest.of(
         kind.name, {"seed": seed}, RESPONSES, division=[bytes(numbers)], seed=seed, n_folds=len(numbers)
     )
-    return Study(kind, manifest, dict(enumerate(numbers)), run, partial(add_up, kind))
+    return engine.Study(kind, manifest, dict(enumerate(numbers)), run, partial(add_up, kind))
 
 
 def run_all(study, folder, *, n_jobs=1, resume=True):
     said = []
-    run_in_folder(study, folder, n_jobs=n_jobs, progress=lambda *step: said.append(step), resume=resume)
+    engine.run_in_folder(study, folder, n_jobs=n_jobs, progress=lambda *step: said.append(step), resume=resume)
     return said
 
 
@@ -149,5 +140,5 @@ def test_only_the_same_study_goes_on(tmp_path):
 
 
 def test_errors_say_where_they_arose():
-    with pytest.raises(DataError, match=r"^fold 3: no models$"), errors_at("fold 3"):
+    with pytest.raises(DataError, match=r"^fold 3: no models$"), engine.errors_at("fold 3"):
         raise DataError("no models")

@@ -5,16 +5,7 @@ from scipy.special import expit
 from scipy.stats import beta, betabinom
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank_scaling.pass_at_k.cell_posterior import (
-    CellPosterior,
-    Counts,
-    PrecisionPrior,
-    cell_posterior,
-    draw_pass_at_k,
-    expected_failure,
-    mean_rates,
-    precision_prior,
-)
+from itembank_scaling.pass_at_k import cell_posterior as cells
 from itembank_scaling.pass_at_k.curve import counted_curves, curves_above, posterior_curves, set_means, true_curves
 from itembank_scaling.pass_at_k.kernels import KnownAbove
 
@@ -25,7 +16,7 @@ DRAWS = {"level": 0.9, "n_draws": 4000}
 def mixture(alpha, beta_, weights):
     """A posterior whose abilities do not matter here."""
     n = len(weights)
-    return CellPosterior(
+    return cells.CellPosterior(
         np.array(alpha), np.array(beta_), np.array(weights), np.zeros((n, 1)), np.zeros(n), np.zeros(2)
     )
 
@@ -62,7 +53,7 @@ def test_means_of_sets_and_one_beta_by_hand():
     sets = np.array([[True, False, True], [True, True, False]])
     np.testing.assert_array_equal(set_means(values, sets), [[3.0, 4.0], [2.0, np.nan]])
     one = mixture([[2.0]], [[3.0]], [1.0])
-    np.testing.assert_allclose(expected_failure(one, np.array([1.0, 2.0])), [[0.6, 0.6 * 4 / 6]], rtol=1e-14)
+    np.testing.assert_allclose(cells.expected_failure(one, np.array([1.0, 2.0])), [[0.6, 0.6 * 4 / 6]], rtol=1e-14)
 
 
 def test_truth_is_empty_where_more_than_a_fifth_of_a_percent_would_rest_on_a_guess():
@@ -149,7 +140,7 @@ def simulated_items(rng, n_items=40):
 
 
 def simulated_rates(rng, parameters, theta, phi):
-    mean, rest = mean_rates(parameters, theta)
+    mean, rest = cells.mean_rates(parameters, theta)
     return rng.beta(np.maximum(mean * phi, 1e-10), np.maximum(rest * phi, 1e-10))
 
 
@@ -178,10 +169,10 @@ def test_expected_failure_agrees_with_a_grid_over_ability_and_precision(n_sample
     rates = simulated_rates(rng, parameters, np.array([[0.7]]), 3.0)[0]
     n_trials = np.full(12, n_samples)
     n_trials[:4] = 0  # items that were not sampled
-    counts = Counts(n_trials, rng.binomial(n_trials, rates))
-    precision, k = PrecisionPrior(np.log(3.0), 0.8), np.array([1, 5, 30])
-    posterior = cell_posterior(parameters, PRIOR, precision, counts, n_draws=1024, rng=rng)
-    found = 1.0 - expected_failure(posterior, k).mean(axis=0)
+    counts = cells.Counts(n_trials, rng.binomial(n_trials, rates))
+    precision, k = cells.PrecisionPrior(np.log(3.0), 0.8), np.array([1, 5, 30])
+    posterior = cells.cell_posterior(parameters, PRIOR, precision, counts, n_draws=1024, rng=rng)
+    found = 1.0 - cells.expected_failure(posterior, k).mean(axis=0)
     np.testing.assert_allclose(found, by_grid(parameters, precision, counts, k.tolist()), atol=2e-3)
     assert 1.0 / np.sum(posterior.weights**2) > 300  # Kish 1965
 
@@ -189,15 +180,15 @@ def test_expected_failure_agrees_with_a_grid_over_ability_and_precision(n_sample
 def test_draws_and_shapes_are_those_of_closed_forms():
     rng = np.random.default_rng(5)
     parameters = simulated_items(rng)
-    counts = Counts(np.full(40, 20), rng.binomial(20, 0.2, 40))
-    posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 0.5), counts, rng=rng)
+    counts = cells.Counts(np.full(40, 20), rng.binomial(20, 0.2, 40))
+    posterior = cells.cell_posterior(parameters, PRIOR, cells.PrecisionPrior(1.0, 0.5), counts, rng=rng)
     k, weights = np.array([1, 10, 1000]), rng.dirichlet(np.ones(40))
-    draws = draw_pass_at_k(posterior, k, weights, n_draws=4000, rng=rng)
-    np.testing.assert_allclose(draws.mean(axis=0), 1.0 - weights @ expected_failure(posterior, k), atol=0.004)
+    draws = cells.draw_pass_at_k(posterior, k, weights, n_draws=4000, rng=rng)
+    np.testing.assert_allclose(draws.mean(axis=0), 1.0 - weights @ cells.expected_failure(posterior, k), atol=0.004)
     rng = np.random.default_rng(10)
     parameters = ItemParameters.create(np.zeros((3, 1)), np.array([-1.0, 0.0, 2.0]))
-    counts = Counts(np.array([0, 4, 9]), np.array([0, 1, 9]))
-    posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(np.log(2.0), 1e-3), counts, rng=rng)
+    counts = cells.Counts(np.array([0, 4, 9]), np.array([0, 1, 9]))
+    posterior = cells.cell_posterior(parameters, PRIOR, cells.PrecisionPrior(np.log(2.0), 1e-3), counts, rng=rng)
     phi = np.exp(posterior.log_precision[:, None])
     mean = expit(parameters.intercept)
     expected = beta(mean * phi + counts.n_correct, (1 - mean) * phi + counts.n_trials - counts.n_correct)
@@ -209,18 +200,20 @@ def test_items_sampled_often_and_models_that_repeat_themselves_are_known_for_it(
     parameters = simulated_items(rng)
     n_trials, n_correct = np.full(40, 50), np.full(40, 10)
     n_trials[0], n_correct[0] = 1_000_000, 123_000
-    posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 1.0), Counts(n_trials, n_correct), rng=rng)
+    posterior = cells.cell_posterior(
+        parameters, PRIOR, cells.PrecisionPrior(1.0, 1.0), cells.Counts(n_trials, n_correct), rng=rng
+    )
     rates = posterior.weights @ (posterior.alpha / (posterior.alpha + posterior.beta))
     assert rates[0] == pytest.approx(0.123, abs=1e-4)
-    many = Counts(19_999 * n_trials, 19_999 * n_correct)  # whose log-likelihoods have few digits behind the point
-    posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 1.0), many, rng=rng)
+    many = cells.Counts(19_999 * n_trials, 19_999 * n_correct)  # whose log-likelihoods have few digits behind the point
+    posterior = cells.cell_posterior(parameters, PRIOR, cells.PrecisionPrior(1.0, 1.0), many, rng=rng)
     assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
     # answers of 0 or all right tell a low precision, whatever the prior's centre
     rng = np.random.default_rng(8)
     parameters = ItemParameters.create(np.ones((200, 1)), np.zeros(200))
     n_correct = np.where(rng.random(200) < 0.5, 0, 10)
-    precision = PrecisionPrior(np.log(5.0), 1.5)
-    posterior = cell_posterior(parameters, PRIOR, precision, Counts(np.full(200, 10), n_correct), rng=rng)
+    precision = cells.PrecisionPrior(np.log(5.0), 1.5)
+    posterior = cells.cell_posterior(parameters, PRIOR, precision, cells.Counts(np.full(200, 10), n_correct), rng=rng)
     assert np.exp(posterior.weights @ posterior.log_precision) < 0.1
 
 
@@ -230,7 +223,7 @@ def test_precision_prior_finds_how_models_differ():
     phi = np.exp(rng.normal(1.0, 0.7, size=(40, 1)))
     n_trials = np.full((40, 300), 30)
     n_correct = rng.binomial(n_trials, simulated_rates(rng, parameters, theta, phi))
-    found = precision_prior(parameters, theta, n_trials, n_correct)
+    found = cells.precision_prior(parameters, theta, n_trials, n_correct)
     assert found.mean == pytest.approx(1.0, abs=3 * 0.7 / np.sqrt(40))
     assert found.sd == pytest.approx(0.7, abs=0.25)
 
@@ -249,7 +242,7 @@ def test_precision_prior_of_models_that_are_alike_is_their_common_maximum(phi):
         return -betabinom.logpmf(n_correct, n_trials, a, b).sum()
 
     common = minimize_scalar(loss, bounds=(np.log(phi) - 1.0, np.log(phi) + 1.0), method="bounded").x
-    found = precision_prior(parameters, theta, n_trials, n_correct)
+    found = cells.precision_prior(parameters, theta, n_trials, n_correct)
     assert found.mean == pytest.approx(common, abs=0.02)
     assert found.sd < 0.15
 
@@ -258,15 +251,17 @@ def test_precision_prior_of_models_that_are_alike_is_their_common_maximum(phi):
 @pytest.mark.parametrize("n_samples", [2, 50])
 def test_intervals_hold_the_truth_as_often_as_they_say(n_samples):
     rng = np.random.default_rng(9)
-    parameters, precision = simulated_items(rng, 60), PrecisionPrior(np.log(4.0), 0.6)
+    parameters, precision = simulated_items(rng, 60), cells.PrecisionPrior(np.log(4.0), 0.6)
     k, weights, inside = np.array([1, 10, 100]), np.full(60, 1.0 / 60.0), []
     for _ in range(300):
         theta, phi = rng.normal(size=(1, 1)), np.exp(rng.normal(precision.mean, precision.sd))
         rates = simulated_rates(rng, parameters, theta, phi)[0]
         n_trials = np.full(60, n_samples)
-        counts = Counts(n_trials, rng.binomial(n_trials, rates))
-        posterior = cell_posterior(parameters, PRIOR, precision, counts, rng=rng)
-        low, high = np.quantile(draw_pass_at_k(posterior, k, weights, n_draws=400, rng=rng), [0.025, 0.975], axis=0)
+        counts = cells.Counts(n_trials, rng.binomial(n_trials, rates))
+        posterior = cells.cell_posterior(parameters, PRIOR, precision, counts, rng=rng)
+        low, high = np.quantile(
+            cells.draw_pass_at_k(posterior, k, weights, n_draws=400, rng=rng), [0.025, 0.975], axis=0
+        )
         truth = (1.0 - (1.0 - rates)[:, None] ** k).mean(axis=0)
         inside.append((low <= truth) & (truth <= high))
     coverage = np.mean(inside, axis=0)
