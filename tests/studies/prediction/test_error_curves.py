@@ -24,7 +24,7 @@ def test_costs_between_budgets_are_logarithmic_on_the_closest_falling_curve():
     np.testing.assert_allclose(kernel.falling(np.array([0.3, 0.2, 0.1])), [0.3, 0.2, 0.1])
 
 
-def test_costs_of_reaching_errors_by_hand():
+def test_costs_of_reaching_errors_and_errors_at_a_cost_by_hand():
     spec = make_spec(RANDOM, STATIC, CHEAP, levels=(0.2,), n_items=(1, 16))
     errors = {(R, 1): [0.3], (R, 16): [0.1], (S, 1): [0.3], (S, 16): [0.1]}
     errors |= {(C, 1): [0.3], (C, 16): [0.1]}
@@ -42,9 +42,6 @@ def test_costs_of_reaching_errors_by_hand():
     assert rows["reference at 16", R]["mae"] == pytest.approx(0.1)
     assert rows["reference at 16", C]["cost"] == pytest.approx(160.0)
     assert all(np.isnan(row["cost_se"]) for row in rows.values())  # one partition
-
-
-def test_errors_at_a_cost_by_hand():
     spec = make_spec(RANDOM, CHEAP, n_items=(1, 16))
     errors = {(R, 1): [0.3], (R, 16): [0.2], (C, 1): [0.3], (C, 16): [0.1], (C, 64): [0.05]}
     costs = {(R, 1): [100.0], (R, 16): [200.0], (C, 1): [50.0], (C, 16): [100.0], (C, 64): [400.0]}
@@ -109,7 +106,7 @@ def test_the_mean_absolute_error_by_hand():
     assert outside["n_partitions"] == 2
 
 
-def test_differences_are_of_the_same_partitions():
+def test_differences_are_of_the_same_partitions_and_pairs_are_compared_task_by_task():
     errors = {(R, 4): [0.3, 0.2, 0.1], (S, 4): [0.2, 0.12, 0.03]}
     costs = {key: [1.0, 1.0, 1.0] for key in errors}
     found = kernel.differences(kernel.sum_errors(*tables_of(errors, costs)), R)
@@ -121,9 +118,6 @@ def test_differences_are_of_the_same_partitions():
     assert row["ratio"] == pytest.approx(0.35 / 0.6)
     with pytest.raises(ParameterError, match=r"the reference must be one of .* got 'x'"):
         kernel.differences(kernel.sum_errors(*tables_of(errors, costs)), "x")
-
-
-def test_two_assessors_are_compared_task_by_task():
     predictions, _ = tables_of({(R, 4): [0.3, 0.1], (S, 4): [0.1, 0.1]}, {(R, 4): [1, 1], (S, 4): [1, 1]})
     other = predictions.with_columns(task=pl.lit("u"), truth=pl.lit(0.4))  # errs by 0.1 more
     both = pl.concat([predictions, other])
