@@ -25,23 +25,14 @@ def test_a_place_has_its_own_numbers_always_unrelated_to_its_neighbours():
 
 
 MODELS = make_responses(n_models=41).models
+MONTHS = specs.Ahead("date", until="2024-06-15", months=(1, 2, 6), name="months")
+NAMED = specs.NamedGroup("org", ("org-1", "org-3"))
 EVERY = (
-    specs.KFold(4),
-    specs.RandomShare(0.25),
-    specs.LeaveOneOut(),
-    specs.Ahead("date"),
-    specs.Ahead(until="2024-06-15", name="until"),
-    specs.Beyond(),
-    specs.ByGroup("org"),
-    specs.ByGroup("org", k=5, name="each org"),
-    specs.NamedGroup("org", ("org-1", "org-3")),
-    specs.Ahead("date", until="2024-06-15", months=(1, 2, 6), name="months"),
-    specs.Matching("org", "[13]$"),
-    specs.TrainingShare((10, 20)),
+    *(specs.KFold(4), specs.RandomShare(0.25), specs.LeaveOneOut(), specs.Beyond(), specs.ByGroup("org"), NAMED),
+    *(specs.Ahead("date"), specs.Ahead(until="2024-06-15", name="until"), MONTHS, specs.Matching("org", "[13]$")),
+    *(specs.ByGroup("org", k=5, name="each org"), specs.TrainingShare((10, 20))),
     specs.TrainingShare(shares=(0.5, 1.0), name="shares"),
 )
-
-
 SCORES = np.random.default_rng(0).permutation(MODELS.height) / MODELS.height
 
 
@@ -64,18 +55,27 @@ def test_no_model_is_on_both_sides_and_nothing_depends_on_more_than_the_seed(spl
     assert {repeat for _, repeat, _ in served} == {0, 1, 2}
 
 
-@pytest.mark.parametrize("split", [specs.KFold(4), specs.LeaveOneOut(), specs.ByGroup("org", k=3)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "split", [specs.KFold(4), specs.LeaveOneOut(), specs.ByGroup("org", k=3)], ids=lambda one: one.name
+)
 def test_folds_test_every_model_once_a_repeat(split):
     for repeat in range(3):
         tested = [fold.test for fold in folds(split) if repeat in fold.repeats]
         np.testing.assert_array_equal(np.sort(np.concatenate(tested)), np.arange(41))
 
 
-def test_folds_are_of_one_size_and_random_shares_differ_by_repeat_and_seed():
+def test_folds_and_random_shares_are_of_one_size_and_training_sizes_grow():
     assert sorted(fold.test.size for fold in folds(specs.KFold(4), repeats=1)) == [10, 10, 10, 11]
     tests = [tuple(fold.test) for fold in [*folds(specs.RandomShare(0.25)), *folds(specs.RandomShare(0.25), seed=1)]]
     assert len(set(tests)) == 6
     assert {len(test) for test in tests} == {10}
+    first, second = folds(specs.TrainingShare((10, 20)), repeats=1)
+    assert (first.split, second.split) == ("training-share 10", "training-share 20")
+    assert (first.train.size, second.train.size) == (10, 20)
+    np.testing.assert_array_equal(first.test, second.test)
+    assert set(first.train) < set(second.train)
+    sizes = [fold.train.size for fold in folds(specs.TrainingShare(shares=(0.5, 1.0)), repeats=1)]
+    assert sizes == [16, 31]
 
 
 def test_the_newest_are_tested_and_no_date_is_on_both_sides():
@@ -91,7 +91,7 @@ def test_the_newest_are_tested_and_no_date_is_on_both_sides():
     assert dates[until.train].max() <= "2024-06-15" < dates[until.test].min()
 
 
-def test_the_best_are_tested_on_a_bank_of_worse_ones_without_their_siblings():
+def test_the_best_by_their_responses_are_tested_on_a_bank_of_worse_ones_without_their_siblings():
     siblings = np.arange(41)
     best, other = np.argsort(SCORES)[[40, 5]]
     siblings[other] = siblings[best]
@@ -104,9 +104,6 @@ def test_the_best_are_tested_on_a_bank_of_worse_ones_without_their_siblings():
     assert best in fold.train
     with pytest.raises(DataError, match="'beyond' needs models whose overall scores are known"):
         make_folds(specs.Beyond(), MODELS, 1, 0)
-
-
-def test_scores_are_those_of_the_responses():
     responses = make_responses(n_models=41)
     (fold,) = folds_of([specs.Beyond()], responses)
     means = responses.responses.mean(axis=1)
@@ -130,7 +127,7 @@ def test_dates_are_read_however_they_are_written(dates):
     assert (fold.train.tolist(), fold.test.tolist()) == ([1, 2, 3], [0])
 
 
-def test_groups_stay_whole_and_named_ones_are_tested():
+def test_groups_and_siblings_stay_whole_and_named_ones_are_tested():
     org = MODELS["org"].to_numpy()
     for split in (specs.ByGroup("org"), specs.ByGroup("org", k=3)):
         for fold in folds(split):
@@ -140,17 +137,31 @@ def test_groups_stay_whole_and_named_ones_are_tested():
         assert len({models["org"][int(row)] for row in fold.test}) == 1
     (fold,) = folds(specs.NamedGroup("is_odd", (True,)))
     assert fold.test.tolist() == list(range(1, 41, 2))
-    (named,) = folds(specs.NamedGroup("org", ("org-1", "org-3")))
+    (named,) = folds(NAMED)
     (matched,) = folds(specs.Matching("org", "(?i)^ORG-[13]$"))
     np.testing.assert_array_equal(matched.test, named.test)
     models = pl.DataFrame({"model_id": [f"m{i}" for i in range(6)], "note": ["code", None, "", None, "code", None]})
     (every,) = make_folds(specs.Matching("note", ".*o"), models, 1, 0)
     assert every.test.tolist() == [0, 4]
+    models = make_prompt_responses().models
+    templates, sizes = models["template"].to_numpy(), models["model_size"].to_numpy()
+    for fold in make_folds(specs.ByGroup("template", k=6), models, 1, 0):
+        assert len(set(templates[fold.test])) == 1
+        assert set(sizes[fold.test]) == set(sizes)  # every model is there, with a template nobody has seen
+        assert not set(templates[fold.test]) & set(templates[fold.train])
+    (fold,) = make_folds(specs.NamedGroup("model_size", ("3B",)), models, 1, 0)
+    assert set(sizes[fold.test]) == {"3B"}
+    assert set(sizes[fold.train]) == {"1B", "2B"}
+    models = pl.DataFrame({"model_id": [f"m{number}" for number in range(12)]})
+    siblings = np.arange(12) % 6
+    for fold in make_folds(specs.KFold(name="folds", k=4), models, 1, 0, siblings=siblings):
+        assert not set(siblings[fold.train]) & set(siblings[fold.test])
+        assert set(siblings[fold.train]) | set(siblings[fold.test]) == set(range(6))
 
 
 def test_months_test_what_came_in_each_on_one_bank():
     """Dates are enumerated: the 14 or so models of each month, none before the last date of calibration."""
-    found = folds(specs.Ahead(until="2024-06-15", months=(1, 2, 6), name="months"))
+    found = folds(MONTHS)
     dates = MODELS["date"].str.to_date().to_list()
     windows = [("06-15", "07-15"), ("07-15", "08-15"), ("08-15", "12-15")]
     assert [fold.split for fold in found] == ["months 1", "months 2", "months 6"]
@@ -165,35 +176,16 @@ def test_months_test_what_came_in_each_on_one_bank():
     assert (first.test.tolist(), second.test.tolist()) == ([3], [4, 5])
 
 
-def test_training_sizes_share_their_tested_models_and_grow():
-    first, second = folds(specs.TrainingShare((10, 20)), repeats=1)
-    assert (first.split, second.split) == ("training-share 10", "training-share 20")
-    assert (first.train.size, second.train.size) == (10, 20)
-    np.testing.assert_array_equal(first.test, second.test)
-    assert set(first.train) < set(second.train)
-    sizes = [fold.train.size for fold in folds(specs.TrainingShare(shares=(0.5, 1.0)), repeats=1)]
-    assert sizes == [16, 31]
-
-
-def test_prompt_templates_and_model_sizes_are_left_out_whole():
-    models = make_prompt_responses().models
-    templates, sizes = models["template"].to_numpy(), models["model_size"].to_numpy()
-    for fold in make_folds(specs.ByGroup("template", k=6), models, 1, 0):
-        assert len(set(templates[fold.test])) == 1
-        assert set(sizes[fold.test]) == set(sizes)  # every model is there, with a template nobody has seen
-        assert not set(templates[fold.test]) & set(templates[fold.train])
-    (fold,) = make_folds(specs.NamedGroup("model_size", ("3B",)), models, 1, 0)
-    assert set(sizes[fold.test]) == {"3B"}
-    assert set(sizes[fold.train]) == {"1B", "2B"}
-
-
 @pytest.mark.parametrize(
     ("split", "message"),
     [
         (specs.Ahead("day"), "column 'day'.*'model_id', 'date', 'org'"),
         (specs.ByGroup("lab"), "column 'lab'"),
         (specs.NamedGroup("org", ("org-9",)), "got 'org-9' .str.; it has 'org-0'"),
-        (specs.NamedGroup("org", tuple(f"org-{i}" for i in range(5))), "at least 3 models to calibrate on.*got 0 and 41"),
+        (
+            specs.NamedGroup("org", tuple(f"org-{i}" for i in range(5))),
+            "at least 3 models to calibrate on.*got 0 and 41",
+        ),
         (specs.ByGroup("org", k=6), "at least 6 groups, got 5"),
         (specs.KFold(42), "of 42 folds needs as many models, got 41"),
         (specs.TrainingShare((10, 32)), "at most the 31 models that are not tested, got '32'"),
@@ -234,11 +226,3 @@ def test_models_without_a_date_and_groups_of_another_type_are_named():
     split = specs.NamedGroup("day", (datetime.date(2024, 1, 1),))
     with pytest.raises(DataError, match=r"'day' \(of type String\), got '2024-01-01' \(date\)"):
         make_folds(split, models, 1, 0)
-
-
-def test_random_folds_are_not_calibrated_on_siblings_of_the_tested_models():
-    models = pl.DataFrame({"model_id": [f"m{number}" for number in range(12)]})
-    siblings = np.arange(12) % 6
-    for fold in make_folds(specs.KFold(name="folds", k=4), models, 1, 0, siblings=siblings):
-        assert not set(siblings[fold.train]) & set(siblings[fold.test])
-        assert set(siblings[fold.train]) | set(siblings[fold.test]) == set(range(6))

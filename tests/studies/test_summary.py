@@ -16,7 +16,7 @@ def test_rank_correlations_are_scipy_s(rng, digits):
         assert kernel.pair_agreement(one, other)[0] == pytest.approx(kendalltau(one, other).statistic, abs=1e-12)
 
 
-def test_rank_correlations_with_ties_by_hand():
+def test_rank_correlations_with_ties_and_clustered_means_by_hand(rng):
     equal, rising = np.full(4, 0.5), np.arange(4) / 4
     assert np.isnan(kernel.spearman(equal[None], rising[None])[0])
     assert np.isnan(kernel.pair_agreement(rising, equal)[0])
@@ -27,9 +27,6 @@ def test_rank_correlations_with_ties_by_hand():
     # True order a < b < c = d. Pairs that differ: ab right, ac tied, ad right, bc wrong, bd right.
     _, share = kernel.pair_agreement(np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.1, 0.4]))
     assert share == pytest.approx((1 + 0.5 + 1 + 0 + 1) / 5)
-
-
-def test_clustered_means_by_hand(rng):
     values = rng.normal(size=(7, 5))
     mean, error = kernel.clustered_mean(values.ravel(), np.repeat(np.arange(7), 5))
     assert mean == pytest.approx(values.mean())
@@ -71,7 +68,7 @@ def test_the_ratio_of_paired_values_and_coverage_by_hand():
     assert kernel.is_covered(truth, low, high).tolist() == [True, True, False, True, False]
 
 
-def test_ratios_are_those_of_the_mean_errors_of_the_same_model_and_draw():
+def test_ratios_are_those_of_the_mean_errors_of_the_same_model_and_draw_if_both_have_an_estimate():
     ratios = kernel.error_ratios(TABLE, "random", "fair")
     mae = {row["estimator"]: row["mae"] for row in kernel.summarise(TABLE).to_dicts()}
     found = {row["estimator"]: row for row in ratios.to_dicts()}
@@ -84,26 +81,14 @@ def test_ratios_are_those_of_the_mean_errors_of_the_same_model_and_draw():
     np.testing.assert_allclose(one["ratio_se"].to_numpy(), other["ratio_se"].to_numpy(), atol=1e-12)
     with pytest.raises(ParameterError, match="'random fair', 'random high'; got 'random best'"):
         kernel.error_ratios(TABLE, "random", "best")
-
-
-def test_models_without_an_estimate_by_either_are_left_out():
     is_missing = (pl.col("model_id") == "m3") & (pl.col("estimator") == "fair")
     missing = TABLE.with_columns(estimate=pl.when(is_missing).then(float("nan")).otherwise("estimate"))
     found = kernel.error_ratios(missing, "random", "fair").filter(estimator="high").row(0, named=True)
     whole = kernel.error_ratios(TABLE.filter(pl.col("model_id") != "m3"), "random", "fair").filter(estimator="high")
     assert found["n_pairs"] == 288
     assert found["ratio"] == pytest.approx(whole["ratio"][0])
-
-
-def test_the_geometric_mean_is_over_splits_and_sizes():
-    ratios = pl.DataFrame(
-        {
-            "target": ["overall"] * 4,
-            "selector": ["a", "a", "b", "b"],
-            "estimator": ["x"] * 4,
-            "ratio": [0.5, 2.0, 0.5, 0.125],
-        }
-    )
+    columns = {"target": ["overall"] * 4, "selector": ["a", "a", "b", "b"], "estimator": ["x"] * 4}
+    ratios = pl.DataFrame({**columns, "ratio": [0.5, 2.0, 0.5, 0.125]})
     assert kernel.geometric_mean(ratios)["ratio"].to_list() == pytest.approx([1.0, 0.25])
 
 
@@ -125,10 +110,8 @@ def estimates(*, n_models=25, n_repeats=3, n_folds=2, n_draws=2, seed=0):
     names = ["repeat", "fold", "draw", "estimator", "model_id", "truth", "estimate", "low", "high"]
     same = {"split": "k-fold", "selector": "random", "budget": 30.0, "target": "overall", "n_items": 30, "cost": 7.0}
     same |= {"effective_items": 25.0, "n_calibration": 75, "seconds_calibrate": 1.0, "seconds_select": 0.5}
-    table = pl.DataFrame(rows, schema=names, orient="row")
-    return table.with_columns(pl.lit(value).alias(name) for name, value in same.items()).with_columns(
-        seconds_estimate=pl.lit(0.25)
-    )
+    same |= {"seconds_estimate": 0.25}
+    return pl.DataFrame(rows, schema=names, orient="row").with_columns(pl.lit(v).alias(k) for k, v in same.items())
 
 
 TABLE = estimates()
@@ -157,7 +140,7 @@ def test_errors_are_those_of_the_estimates(estimator):
     assert row["mae_se"] == pytest.approx(np.std(by_repeat, ddof=1) / np.sqrt(3))
 
 
-def test_a_shift_is_bias_and_one_repeat_has_no_standard_error():
+def test_a_shift_is_bias_one_repeat_has_no_standard_error_and_missing_estimates_are_counted_apart():
     fair, high = row_of(TABLE, estimator="fair"), row_of(TABLE, estimator="high")
     assert high["bias"] - fair["bias"] == pytest.approx(0.1)
     for name in ("spearman", "kendall", "pair_accuracy"):
@@ -166,6 +149,13 @@ def test_a_shift_is_bias_and_one_repeat_has_no_standard_error():
     assert 0.9 < row_of(table, estimator="fair")["spearman"] < 1.0
     row = row_of(estimates(n_repeats=1), estimator="fair")
     assert np.isnan([row[name] for name in ("mae_se", "spearman_se", "coverage_se")]).all()
+    table = TABLE.with_columns(estimate=pl.when(pl.col("model_id") == "m3").then(float("nan")).otherwise("estimate"))
+    row, whole = row_of(table, estimator="fair"), row_of(TABLE.filter(pl.col("model_id") != "m3"), estimator="fair")
+    assert (row["n_estimates"], row["n_without"]) == (288, 12)
+    for name in ("mae", "mae_se", "spearman", "coverage", "p95"):
+        assert row[name] == pytest.approx(whole[name])
+    nothing = row_of(TABLE.with_columns(estimate=pl.lit(float("nan"))), estimator="fair")
+    assert np.isnan([nothing[name] for name in ("mae", "p95", "worst", "spearman", "coverage", "half_width")]).all()
 
 
 def test_large_folds_are_ranked_by_themselves_and_small_ones_together():
@@ -182,16 +172,6 @@ def test_large_folds_are_ranked_by_themselves_and_small_ones_together():
         assert row["spearman"] == pytest.approx(np.mean(rho))
         assert row["kendall"] == pytest.approx(np.mean(tau))
         assert row["pair_accuracy"] == pytest.approx(0.5 + 0.5 * np.mean(tau))  # nothing is tied
-
-
-def test_estimates_that_are_not_there_are_counted_apart():
-    table = TABLE.with_columns(estimate=pl.when(pl.col("model_id") == "m3").then(float("nan")).otherwise("estimate"))
-    row, whole = row_of(table, estimator="fair"), row_of(TABLE.filter(pl.col("model_id") != "m3"), estimator="fair")
-    assert (row["n_estimates"], row["n_without"]) == (288, 12)
-    for name in ("mae", "mae_se", "spearman", "coverage", "p95"):
-        assert row[name] == pytest.approx(whole[name])
-    nothing = row_of(TABLE.with_columns(estimate=pl.lit(float("nan"))), estimator="fair")
-    assert np.isnan([nothing[name] for name in ("mae", "p95", "worst", "spearman", "coverage", "half_width")]).all()
 
 
 def test_every_cell_and_metric_has_its_place_whatever_the_order_of_rows():

@@ -20,7 +20,7 @@ def test_sizes_sum_to_the_items_and_none_is_too_small(n_items, n_tasks, seed):
     assert sizes.min() >= (30 if n_items >= 60 * n_tasks else max(1, n_items // (2 * n_tasks)))
 
 
-def test_sizes_and_ids_are_those_of_the_published_table():
+def test_sizes_and_ids_are_those_of_the_published_table_and_items_have_the_moments_of_the_spec():
     """WILD's Table 4: from 30 to 11,866 items, and the median of the tasks that it lists lies near 250."""
     drawn = [kernel.task_sizes(SimulationSpec(), np.random.default_rng(seed)) for seed in range(20)]
     assert {int(sizes.min()) for sizes in drawn} == {30}
@@ -32,9 +32,6 @@ def test_sizes_and_ids_are_those_of_the_published_table():
     assert items["item_id"][0] == "task-1/001"
     assert items["item_id"].to_list() == sorted(items["item_id"].to_list())
     assert (items["item_id"].str.split("/").list.first() == items["scenario"]).all()
-
-
-def test_items_have_the_moments_of_the_spec():
     spec = SimulationSpec(n_items=200_000, n_tasks=400)
     tasks = kernel.draw_tasks(spec, np.random.default_rng(0))
     parameters, relative_difficulty = kernel.draw_items(spec, tasks, np.random.default_rng(1))
@@ -81,7 +78,7 @@ def test_true_scores_are_mean_probabilities_and_responses_do_not_depend_on_the_b
         np.testing.assert_array_equal(one, other)
 
 
-def test_responses_are_as_often_right_as_their_probability_says():
+def test_as_many_are_right_and_missing_as_their_probability_says():
     theta = np.random.default_rng(1).normal(size=(2000, 2))
     responses, _ = kernel.draw_answers(items(), theta, np.array([0]), np.random.default_rng(2))
     chances = probability(items(), theta)
@@ -90,9 +87,6 @@ def test_responses_are_as_often_right_as_their_probability_says():
         told, p = responses[bins == one], chances[bins == one]
         error = np.sqrt((p * (1 - p)).sum()) / len(p)
         assert abs(told.mean() - p.mean()) < 4.5 * error
-
-
-def test_as_many_are_missing_as_were_asked_for_and_every_model_and_item_keeps_a_response():
     missing = kernel.draw_missing(200, 3000, 0.3, np.random.default_rng(0))
     assert missing.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 600_000))
     missing = kernel.draw_missing(4, 50, 0.99, np.random.default_rng(0))
@@ -120,7 +114,7 @@ def test_the_dearest_task_takes_sixty_times_the_cheapest_in_whole_tokens():
         assert tokens.min() == 1.0
 
 
-def test_task_means_are_the_levels_that_were_drawn():
+def test_task_means_spreads_and_difficulty_are_those_of_the_spec():
     """Every factor has mean 1, so tasks of many items and many models come out at their level."""
     spec = SimulationSpec(n_models=200, n_items=60_000, n_tasks=6, size_spread=0.0)
     tasks, _, costs = drawn(spec)
@@ -128,9 +122,6 @@ def test_task_means_are_the_levels_that_were_drawn():
     means = np.array([total[tasks.of_item == task].mean() for task in range(6)])
     levels = kernel.task_levels(spec, np.random.default_rng(2).spawn(2)[0].spawn(3)[0])
     np.testing.assert_allclose(means / levels, 1.0, atol=0.12)  # 200 models of verbosity 0.5: standard error 0.04
-
-
-def test_spreads_and_difficulty_are_those_of_the_spec():
     spec = SimulationSpec(n_models=400, n_items=3000, n_tasks=1, cheapest_task_tokens=1e6)
     _, relative_difficulty, costs = drawn(spec)
     log_output = np.log(costs["output_tokens"])
@@ -155,7 +146,7 @@ def same(one, other):
     np.testing.assert_array_equal(one.truth.abilities, other.truth.abilities)
 
 
-def test_the_same_seed_gives_the_same_data_with_fewer_costs_or_more_models():
+def test_the_same_seed_gives_the_same_data_with_fewer_costs_or_more_models_and_gaps_change_no_other():
     one, other = kernel.simulate(SMALL, 5), kernel.simulate(SMALL, np.random.default_rng(5))
     same(one, other)
     for unit, tokens in one.responses.costs.items():
@@ -168,9 +159,6 @@ def test_the_same_seed_gives_the_same_data_with_fewer_costs_or_more_models():
     np.testing.assert_array_equal(few.truth.parameters.intercept, many.truth.parameters.intercept)
     np.testing.assert_array_equal(few.truth.abilities, many.truth.abilities[:12])
     np.testing.assert_array_equal(few.responses.responses, many.responses.responses[:12])
-
-
-def test_gaps_take_responses_and_costs_away_and_change_no_other():
     whole, gaps = (
         kernel.simulate(SMALL, 5).responses,
         kernel.simulate(dataclasses.replace(SMALL, missing=0.4), 5).responses,
@@ -183,7 +171,7 @@ def test_gaps_take_responses_and_costs_away_and_change_no_other():
         np.testing.assert_array_equal(tokens[told], whole.costs[unit][told])
 
 
-def test_true_scores_lie_around_those_of_the_responses():
+def test_true_scores_lie_around_those_of_the_responses_and_the_chance_of_guessing_is_reached():
     made = kernel.simulate(SimulationSpec(n_models=40, n_items=4000, n_tasks=10), 1)
     scenario = made.responses.items["scenario"].to_numpy()
     for task, name in enumerate(made.truth.task_names):
@@ -191,9 +179,6 @@ def test_true_scores_lie_around_those_of_the_responses():
         observed, true = made.responses.responses[:, here].mean(axis=1), made.truth.task_scores[:, task]
         assert np.abs(observed - true).max() < 5 * 0.5 / np.sqrt(here.sum())
         assert np.corrcoef(observed, true)[0, 1] > 0.9
-
-
-def test_the_chance_of_guessing_is_known_and_reached():
     made = kernel.simulate(SimulationSpec(n_models=2000, n_items=200, n_tasks=2, guessing=0.5, mean_difficulty=9.0), 0)
     assert made.responses.items["chance"].unique().to_list() == [0.5]
     assert made.responses.responses.mean() == pytest.approx(made.truth.task_scores.mean(), abs=0.01)
@@ -218,7 +203,7 @@ def test_scores_of_the_published_shape_vary_as_published():
     assert np.mean(degenerate) < 0.05
 
 
-def test_written_beside_the_responses_then_read_is_identity(tmp_path):
+def test_written_beside_the_responses_then_read_is_identity_and_other_files_are_refused(tmp_path):
     truth = kernel.simulate(SimulationSpec(n_models=4, n_items=60, n_tasks=3, guessing=0.2, missing=0.1), 0).truth
     kernel.save_truth(truth, tmp_path / "a" / "r.truth.safetensors")
     again = kernel.load_truth(tmp_path / "a" / "r.truth.safetensors")
@@ -228,9 +213,6 @@ def test_written_beside_the_responses_then_read_is_identity(tmp_path):
     for field in dataclasses.fields(truth.parameters):
         np.testing.assert_array_equal(getattr(again.parameters, field.name), getattr(truth.parameters, field.name))
     assert kernel.truth_path(Path("a/b.parquet")) == Path("a/b.truth.safetensors")
-
-
-def test_other_and_changed_files_are_refused(tmp_path):
     from safetensors.numpy import save_file  # noqa: PLC0415
 
     save_file({"abilities": np.zeros(3)}, tmp_path / "other")
