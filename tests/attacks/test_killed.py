@@ -1,5 +1,3 @@
-"""Kills, in a fresh process, as forks need one."""
-
 import json
 import subprocess
 import sys

@@ -14,12 +14,7 @@ def test_the_other_version_is_a_checkout_an_interpreter_or_a_revision():
         assert there == Side(sys.executable, ROOT / "src")
     with side_of(sys.executable) as there:
         assert there == Side(sys.executable, None)
-    with (
-        pytest.raises(
-            SystemExit, match="must be a checkout, an interpreter or a revision of this repository, got 'no'"
-        ),
-        side_of("no"),
-    ):
+    with pytest.raises(SystemExit, match="revision of this repository, got 'no'"), side_of("no"):
         pass
 
 

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import result_manifests
 from benchmarks import result_manifests as made
 
 RUN = made.Run("study", "python -m study -o {output}", ("errors", "ranks"), ("benchmarks/panel",), (), (), 1.0)
@@ -18,7 +17,7 @@ def document(tmp_path):
     return made.with_tables(EMPTY, RUN, TABLES, manifest)
 
 
-def test_tables_made_just_now_are_up_to_date_and_remade_ones_replace_the_old_alone(document, tmp_path):
+def test_tables_made_just_now_are_up_to_date_and_changes_by_hand_are_found(document, tmp_path):
     assert made.out_of_date(RUN, document, tmp_path) == []
     assert {name: text for name, (text, _) in made.tables_of(document).items()} == TABLES
     assert "Made by `python -m study` at commit" in document
@@ -30,22 +29,18 @@ def test_tables_made_just_now_are_up_to_date_and_remade_ones_replace_the_old_alo
     assert made.out_of_date(RUN, again, tmp_path)  # of another manifest than the one kept
     (tmp_path / "study.json").write_bytes(manifest)
     assert made.out_of_date(RUN, again, tmp_path) == []
-
-
-def test_a_number_changed_by_hand_and_a_table_without_manifest_are_found(document, tmp_path):
-    assert made.out_of_date(RUN, document.replace("| 2 |", "| 1 |"), tmp_path) == [
-        "ranks: edited by hand, or of another manifest"
-    ]
+    by_hand = document.replace("| 2 |", "| 1 |")
+    assert made.out_of_date(RUN, by_hand, tmp_path) == ["ranks: edited by hand, or of another manifest"]
     assert made.out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
     assert made.out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
 
 
 def test_changed_numbers_and_data_are_named(document, tmp_path, monkeypatch):
-    now = result_manifests.what_goes_in(RUN)
+    now = made.what_goes_in(RUN)
     now["numbers"] |= {"estimate mean": "other", "plan half-width": "other", "plan difference": "other", "new": "other"}
     del now["numbers"]["compare"]
     now["data"]["set"] = "other"
-    monkeypatch.setattr(result_manifests, "what_goes_in", lambda run: now)
+    monkeypatch.setattr(made, "what_goes_in", lambda run: now)
     assert made.out_of_date(RUN, document, tmp_path) == ["numbers changed since: estimate, plan", "other data: set"]
     manifest = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     del manifest["numbers"]
@@ -59,7 +54,7 @@ def test_numbers_count_to_six_digits_where_a_table_could_use_them(tmp_path, monk
         (tmp_path / "values.json").write_text(json.dumps({"calls": calls}), encoding="utf-8")
         return made.numbers_used(replace(RUN, unused=("pretrain: tail",)))
 
-    monkeypatch.setattr(result_manifests, "SNAPSHOT", tmp_path / "values.json")
+    monkeypatch.setattr(made, "SNAPSHOT", tmp_path / "values.json")
     first = numbers(0.25)
     assert set(first) == {"estimate", "pretrain"}
     assert numbers(0.25 + 1e-9, tail=0.75) == first

@@ -27,10 +27,8 @@ def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monk
     monkeypatch.setenv("ITEMBANK_SHARED", str(tmp_path))
     shifts.write_prompts(tmp_path)
     responses = read_responses(Path(tmp_path / "prompts.parquet"))
-    assert responses.models.sort("model_id").rows() == [
-        ("a, at once", "a", "at once"),
-        ("a, step by step", "a", "step by step"),
-    ]
+    ways = [("a, at once", "a", "at once"), ("a, step by step", "a", "step by step")]
+    assert responses.models.sort("model_id").rows() == ways
     assert responses.responses.tolist() == [[0.0, 0.0, 1.0]] * 2
     nan = float("nan")
     cells = [[nan, nan, nan], [1.0, 0.0, nan], [0.0, 1.0, 1.0]]

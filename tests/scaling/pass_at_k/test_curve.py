@@ -30,7 +30,7 @@ def sampled_rates(posterior, n, rng):
     return rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
 
 
-def test_counted_methods_take_each_item_by_itself():
+def test_counted_methods_take_each_item_by_itself_and_means_of_sets_are_those_by_hand():
     n, c = np.array([4, 4]), np.array([1, 3])
     sets = np.array([[True, True], [False, True]])
     rate = c / n
@@ -46,9 +46,6 @@ def test_counted_methods_take_each_item_by_itself():
         found = counted_curves(method, n, c, np.array([1.0]), np.array([[True, True], [True, False], [False, False]]))
         assert np.isnan(found[[0, 2], 0]).all()
         assert found[1, 0] > 0.0
-
-
-def test_means_of_sets_and_one_beta_by_hand():
     values = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]])
     sets = np.array([[True, False, True], [True, True, False]])
     np.testing.assert_array_equal(set_means(values, sets), [[3.0, 4.0], [2.0, np.nan]])
@@ -81,29 +78,23 @@ def test_posterior_mean_and_interval_are_those_of_plain_draws():
 
 
 @pytest.mark.parametrize(
-    ("known", "holds"),
+    ("floor", "n_unseen"),
     [
-        pytest.param(
-            KnownAbove(0.004, np.full(3, np.nan)), lambda rates, _: (rates >= 0.004).all(axis=1), id="above a floor"
-        ),
-        # of the first item nothing more is known; of ten further samples of the others one at least was right
-        pytest.param(
-            KnownAbove(0.004, np.array([0.0, 10.0, 10.0])),
-            lambda rates, rng: (rng.binomial(10, rates[:, 1:]) > 0).all(axis=1),
-            id="a right one among unseen samples",
-        ),
-        pytest.param(
-            KnownAbove(0.01, np.array([np.nan, 3.0, np.nan])),
-            lambda rates, rng: (rates[:, [0, 2]] >= 0.01).all(axis=1) & (rng.binomial(3, rates[:, 1]) > 0),
-            id="both",
-        ),
+        (0.004, [np.nan] * 3),
+        (0.004, [0.0, 10.0, 10.0]),  # of the first item nothing more is known
+        (0.01, [np.nan, 3.0, np.nan]),
     ],
+    ids=["above a floor", "a right one among unseen samples", "both"],
 )
-def test_what_is_known_of_rates_gives_what_draws_for_which_it_holds_give(known, holds):
+def test_what_is_known_of_rates_gives_what_draws_for_which_it_holds_give(floor, n_unseen):
+    """Rates are above a floor, or one at least of so many further samples was right."""
+    known = KnownAbove(floor, np.array(n_unseen))
     found = curves_above(POSTERIOR, known, K, **DRAWS, rng=np.random.default_rng(0))
     rng = np.random.default_rng(1)
     rates = sampled_rates(POSTERIOR, 1_000_000, rng)
-    rates = rates[holds(rates, rng)]
+    for item, n in enumerate(n_unseen):
+        if n != 0.0:
+            rates = rates[rates[:, item] >= floor if np.isnan(n) else rng.binomial(int(n), rates[:, item]) > 0]
     assert len(rates) > 5_000
     means = np.stack([(1 - (1 - rates) ** one).mean(axis=1) for one in K], axis=1)
     np.testing.assert_allclose(found.mean, means.mean(axis=0), atol=5 * means.std(axis=0).max() / len(rates) ** 0.5)
@@ -119,9 +110,8 @@ def test_a_floor_above_all_mass_gives_the_floor_and_a_right_one_of_a_rare_item_i
     # the rate is then that of a Beta with one more success
     rare = mixture([[1e-6]], [[50.0]], [1.0])
     found = curves_above(rare, KnownAbove(0.005, np.array([10.0])), K, **DRAWS, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(
-        found.mean, [beta(1.0, 59.0).expect(lambda p, k=k: 1 - (1 - p) ** k) for k in K], rtol=1e-1
-    )
+    expected = [beta(1.0, 59.0).expect(lambda p, k=k: 1 - (1 - p) ** k) for k in K]
+    np.testing.assert_allclose(found.mean, expected, rtol=1e-1)
     assert found.low[0] < found.mean[0] < found.high[0]
 
 
@@ -177,7 +167,7 @@ def test_expected_failure_agrees_with_a_grid_over_ability_and_precision(n_sample
     assert 1.0 / np.sum(posterior.weights**2) > 300  # Kish 1965
 
 
-def test_draws_and_shapes_are_those_of_closed_forms():
+def test_draws_and_shapes_are_those_of_closed_forms_and_many_samples_tell_what_they_tell():
     rng = np.random.default_rng(5)
     parameters = simulated_items(rng)
     counts = cells.Counts(np.full(40, 20), rng.binomial(20, 0.2, 40))
@@ -193,9 +183,6 @@ def test_draws_and_shapes_are_those_of_closed_forms():
     mean = expit(parameters.intercept)
     expected = beta(mean * phi + counts.n_correct, (1 - mean) * phi + counts.n_trials - counts.n_correct)
     np.testing.assert_allclose(posterior.alpha / (posterior.alpha + posterior.beta), expected.mean())
-
-
-def test_items_sampled_often_and_models_that_repeat_themselves_are_known_for_it():
     rng = np.random.default_rng(6)
     parameters = simulated_items(rng)
     n_trials, n_correct = np.full(40, 50), np.full(40, 10)

@@ -45,12 +45,8 @@ def test_the_estimate_is_that_of_whole_numbers_of_enumeration_and_unbiased():
 @pytest.mark.parametrize(
     ("n", "c", "k"),
     [
-        (4_000_000, 1, 1),
-        (4_000_000, 3, 17),
-        (3_720_320, 5, 1_000_000),
-        (2_980_608, 2_900_000, 3),
-        (1_000_000, 999, 500),
-        (10_112, 7, 10_000),
+        *((4_000_000, 1, 1), (4_000_000, 3, 17), (3_720_320, 5, 1_000_000)),
+        *((2_980_608, 2_900_000, 3), (1_000_000, 999, 500), (10_112, 7, 10_000)),
     ],
 )
 def test_millions_of_samples_keep_their_digits(n, c, k):
@@ -62,7 +58,7 @@ def test_millions_of_samples_keep_their_digits(n, c, k):
     assert kernel.log_unbiased_failure(n, c, k) == pytest.approx(naive, abs=1e-6)
 
 
-def test_k_beyond_the_samples_has_no_value_and_ten_thousand_items_are_one_call():
+def test_k_beyond_the_samples_has_no_value_and_small_and_certain_rates_keep_theirs():
     found = kernel.unbiased_pass_at_k(np.array([[10], [100]]), np.array([[3], [3]]), np.array([10, 11, 100, 101]))
     assert np.isnan(found).tolist() == [[False, True, True, True], [False, False, False, True]]
     assert found[0, 0] == 1.0
@@ -75,9 +71,6 @@ def test_k_beyond_the_samples_has_no_value_and_ten_thousand_items_are_one_call()
     rises = np.diff(found, axis=1)
     assert np.nanmin(rises) >= -1e-12
     np.testing.assert_allclose(found[:, 0], (c / n)[:, 0], rtol=1e-12)
-
-
-def test_plug_in_and_jeffreys_keep_small_rates_and_certain_ones():
     assert kernel.plug_in_pass_at_k(1e-12, 10.0) == pytest.approx(1e-11, rel=1e-9)
     assert kernel.plug_in_pass_at_k(np.array([0.0, 1.0]), 3.0).tolist() == [0.0, 1.0]
     assert kernel.plug_in_pass_at_k(0.25, 3.0) == pytest.approx(1 - 0.75**3, rel=1e-15)
@@ -174,14 +167,12 @@ def test_what_has_no_counts_is_refused(rates, trials, words):
         sample_counts(matrix(rates, trials))
 
 
-def test_a_budget_draws_without_replacement_and_leaves_the_other_items():
+def test_a_budget_draws_without_replacement_and_one_above_the_samples_names_the_cells():
     """Every cell's counts are hypergeometric; those of other models and empty cells stay."""
     n_trials = np.array([[10, 10, 0], [9, 9, 9]])
     n_correct = np.array([[3, 10, 0], [1, 2, 3]])
-    draws = [
-        cut_down(SampleCounts(n_trials, n_correct), np.array([0]), 4, np.random.default_rng(seed))
-        for seed in range(3000)
-    ]
+    counts, rows = SampleCounts(n_trials, n_correct), np.array([0])
+    draws = [cut_down(counts, rows, 4, np.random.default_rng(seed)) for seed in range(3000)]
     assert all(one.n_trials.tolist() == [[4, 4, 0], [9, 9, 9]] for one in draws)
     got = np.array([one.n_correct for one in draws])
     assert np.all(got[:, 0, 1] == 4)
@@ -194,9 +185,6 @@ def test_a_budget_draws_without_replacement_and_leaves_the_other_items():
     found = cut_down(counts, np.array([0]), 4, np.random.default_rng(0), columns=np.array([0]))
     assert found.n_trials.tolist() == [[4, 3], [9, 9]]
     assert found.n_correct.tolist() == [[4, 2], [9, 9]]
-
-
-def test_a_budget_above_the_samples_names_the_cells_and_counts_spread_over_a_bank():
     counts = SampleCounts(np.array([[10, 3], [2, 10]]), np.array([[1, 1], [1, 1]]))
     responses = with_counts(matrix(counts.rates, counts.n_trials), counts)
     check_budget(counts, 3, responses, np.array([0]))

@@ -74,14 +74,12 @@ def test_starts_take_every_slice_of_every_axis_once_and_of_those_that_fit_alike_
 def made_by_two_steps(n_recipes=3, n_sizes=8):
     x = np.tile(np.linspace(np.log(1e15), np.log(1e19), n_sizes), (n_recipes, 1))
     first = np.stack([np.linspace(0.2, 0.4, n_recipes), np.full(n_recipes, 0.2), np.full(n_recipes, 0.5)], axis=1)
-    second = np.stack(
-        [np.full(n_recipes, 4.0), np.full(n_recipes, 1.2), np.full(n_recipes, -0.7), np.full(n_recipes, 0.95)], axis=1
-    )
+    second = np.tile([4.0, 1.2, -0.7, 0.95], (n_recipes, 1))
     losses = kernel.loss_of_compute(first, x - x.mean())
     return x, losses, kernel.sigmoid_values(second, losses), (first, second)
 
 
-def test_two_step_extrapolates_what_it_made(rng):
+def test_two_step_extrapolates_what_it_made_and_an_outlier_moves_its_loss_little(rng):
     x, losses, scores, (first, second) = made_by_two_steps()
     fits = kernel.fit_two_step((x, losses), (losses, scores), TwoStep(), rng)
     target = np.log([1e20, 1e21, 1e24])  # far away the score is right only if the loss's exponent is
@@ -95,9 +93,6 @@ def test_two_step_extrapolates_what_it_made(rng):
     # nor has it where the final losses of all are lost
     none = np.full(losses.shape, np.nan)
     assert np.isnan(kernel.fit_two_step((x, none), (losses, scores), TwoStep(), rng)(target)[0]).all()
-
-
-def test_an_outlier_moves_the_loss_step_little(rng):
     x, losses, scores, _ = made_by_two_steps()
     bad = losses.copy()
     bad[0, 3] *= 1.5

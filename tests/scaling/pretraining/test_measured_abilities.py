@@ -43,7 +43,7 @@ def test_taking_the_prior_out_undoes_bayes():
     assert variance[0] == 100.0
 
 
-def test_mean_probability_and_item_variance_are_those_of_the_items(parameters, rng):
+def test_mean_probability_and_item_variance_are_those_of_the_items_and_gaps_those_of_all(parameters, rng):
     theta = np.array([-1.0, 0.5])
     expected = [np.mean(0.2 + 0.8 * expit(parameters.loadings[:, 0] * at + parameters.intercept)) for at in theta]
     np.testing.assert_allclose(kernel.mean_probability(parameters, theta), expected)
@@ -52,14 +52,10 @@ def test_mean_probability_and_item_variance_are_those_of_the_items(parameters, r
     drawn = []
     for _ in range(4000):
         noise = rng.multivariate_normal(np.zeros(2), covariance[0], size=30)
-        items = ItemParameters.create(
-            parameters.loadings[:, 0] + noise[:, 0], parameters.intercept + noise[:, 1], lower_asymptote=0.2
-        )
+        slopes, intercepts = parameters.loadings[:, 0] + noise[:, 0], parameters.intercept + noise[:, 1]
+        items = ItemParameters.create(slopes, intercepts, lower_asymptote=0.2)
         drawn.append(kernel.mean_probability(items, theta))
     np.testing.assert_allclose(kernel.item_variance(parameters, covariance, theta), np.var(drawn, axis=0), rtol=0.08)
-
-
-def test_gap_counts_answered_items_as_the_whole(parameters, rng):
     theta = np.array([0.3, -0.2])
     p = 0.2 + 0.8 * expit(theta[:, None] * parameters.loadings[:, 0] + parameters.intercept)
     responses = np.clip(p + 0.05, 0.0, 1.0)
@@ -92,7 +88,7 @@ def answers(request, rng):
     return parameters, responses, trials, theta
 
 
-def test_every_model_answers_the_budget_and_nothing_is_invented(answers):
+def test_every_model_answers_the_budget_from_a_start_that_spans_the_difficulties(answers):
     parameters, responses, trials, _ = answers
     np.testing.assert_array_equal(
         kernel.choose_within_budget(parameters, responses, PRIOR, 500, n_trials=trials), responses
@@ -103,9 +99,6 @@ def test_every_model_answers_the_budget_and_nothing_is_invented(answers):
     assert (is_chosen.sum(axis=1) == 12).all()
     assert not is_chosen[:, 5].any()
     np.testing.assert_array_equal(chosen[is_chosen], responses[is_chosen])
-
-
-def test_the_start_spans_the_difficulties(answers):
     parameters, responses, trials, _ = answers
     wanted = np.quantile(parameters.difficulty, [0.1, 0.5, 0.9])
     np.testing.assert_allclose(sorted(kernel.start_difficulties(parameters, 15)), wanted)

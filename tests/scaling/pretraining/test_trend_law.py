@@ -20,15 +20,14 @@ def test_covariances_are_double_integrals_of_that_of_brownian_motion_and_can_be_
     expected = np.minimum(first[:, None], second[None, :]).sum() * step**2
     assert kernel.integrated_wiener(np.array(1.3), np.array(2.1)) == pytest.approx(expected, rel=1e-4)
     points = points_of(rng.uniform(0.5, 4.0, (2, 3, 2)))
-    np.testing.assert_allclose(
-        kernel.prior_variances(points), np.einsum("ksnn->ksn", kernel.covariance_parts(points, points)), rtol=1e-12
-    )
+    variances = np.einsum("ksnn->ksn", kernel.covariance_parts(points, points))
+    np.testing.assert_allclose(kernel.prior_variances(points), variances, rtol=1e-12)
     ones = np.ones((1, 3, 3))
     factor = kernel.cholesky(ones * 1e3)
     np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)
 
 
-def test_the_scale_above_a_floor_is_undone_and_its_derivative_is_that_of_differences():
+def test_the_scale_above_a_floor_is_undone_and_derivatives_are_those_of_differences(rng):
     p = np.array([0.1, 0.24, 0.3, 0.6, 0.95])
     z, slope = kernel.above_floor(p, np.array(0.25))
     differences = (
@@ -37,25 +36,18 @@ def test_the_scale_above_a_floor_is_undone_and_its_derivative_is_that_of_differe
     np.testing.assert_allclose(slope, differences, rtol=1e-6)
     np.testing.assert_allclose(kernel.score_of(z[3:], 0.25), p[3:], atol=1e-4)
     np.testing.assert_allclose(kernel.above_floor(p, np.array(0.0))[0], logit(p))
-
-
-def test_derivatives_of_the_posterior_are_those_of_differences(rng):
     points = points_of(np.tile(np.linspace(0.5, 5.0, 4), (3, 2, 1)))
     points.is_known[1, 5:] = False
     y = rng.uniform(0.2, 0.9, points.x.shape)
     scores = kernel.TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]), kernel.FLOOR_SHARES)
     parts = kernel.covariance_parts(points, points)
     at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2, -0.5])
-    error = check_grad(
-        lambda v: kernel.log_posterior(v, scores, parts)[0],
-        lambda v: kernel.log_posterior(v, scores, parts)[1],
-        at,
-        epsilon=1e-6,
-    )
+    value, gradient = (lambda v, part=part: kernel.log_posterior(v, scores, parts)[part] for part in (0, 1))
+    error = check_grad(value, gradient, at, epsilon=1e-6)
     assert error < 1e-3 * np.linalg.norm(kernel.log_posterior(at, scores, parts)[1])
 
 
-def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
+def test_trends_without_wandering_are_lines_and_certain_ones_have_the_noise_of_their_scenario():
     x = np.array([[[1.0, 2.0, 3.0, 4.0]]])
     points = points_of(x)
     z = np.array([-1.0, -0.4, 0.3, 0.7])
@@ -71,6 +63,16 @@ def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
     design = np.stack([np.ones(4), x.ravel()], axis=1)
     ahead = np.array([1.0, 6.0])
     assert variance[0, 0] == pytest.approx(0.09 * ahead @ np.linalg.inv(design.T @ design) @ ahead, rel=0.02)
+    points, one = points_of(np.array([[[1.0]]])), np.ones(1)
+    spreads = kernel.TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
+    posterior = kernel.TrendPosterior(
+        points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads
+    )
+    low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
+    half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + kernel.SMALLEST_SCORE**2)
+    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
+    of_normal = norm(0.5, 2.0).expect(expit)
+    assert posterior.mean_scores(np.array([[0.5]]), np.array([[4.0]])) == pytest.approx(of_normal, abs=1e-4)
 
 
 def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
@@ -143,19 +145,6 @@ def test_weights_of_components_are_normal_densities_times_priors(rng):
         inverse, lean = components.solved(place, np.array([1]))
         np.testing.assert_allclose(inverse[0][np.ix_(known, known)] @ covariance, np.eye(x.size), atol=1e-8)
         np.testing.assert_allclose(lean[0, known], np.linalg.solve(covariance, z - 0.2 * x), rtol=1e-7)
-
-
-def test_the_interval_of_a_certain_trend_is_the_noise_of_its_scenario_and_scores_are_means_over_trends():
-    points, one = points_of(np.array([[[1.0]]])), np.ones(1)
-    spreads = kernel.TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
-    posterior = kernel.TrendPosterior(
-        points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads
-    )
-    low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
-    half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + kernel.SMALLEST_SCORE**2)
-    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
-    of_normal = norm(0.5, 2.0).expect(expit)
-    assert posterior.mean_scores(np.array([[0.5]]), np.array([[4.0]])) == pytest.approx(of_normal, abs=1e-4)
 
 
 def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growth(rng):

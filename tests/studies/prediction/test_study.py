@@ -280,7 +280,6 @@ def finished(tmp_path_factory):
 
 
 def same(one, other):
-    """Whether two results hold the same numbers."""
     names = ("curves", "costs", "at_cost", "predictions", "runs", "choices")
     tables = [[getattr(result, name).lazy().collect() for name in names] for result in (one, other)]
     return all(mine.equals(theirs, null_equal=True) for mine, theirs in zip(*tables, strict=True))
