@@ -64,9 +64,7 @@ def make_hostile(folder: Path) -> None:
 
 
 COMMANDS = (
-    ("info", "bank"),
-    ("info", "retired", "--log"),
-    ("info", "bank", "retired"),
+    *(("info", "bank"), ("info", "retired", "--log"), ("info", "bank", "retired")),
     ("select", "bank", "-n", "45", "--method", "random"),
     ("estimate", "bank", "new.jsonl", *FAST),
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--target", "all"),
@@ -74,8 +72,7 @@ COMMANDS = (
     ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST_SESSION),
     ("study", "homogeneity", "bank"),
     ("study", "weights", "bank", "selection.json"),
-    ("check", "bank"),
-    ("check", "bank", "new.jsonl"),
+    *(("check", "bank"), ("check", "bank", "new.jsonl")),
     ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--estimand", "run"),
     ("gate", "start", "base.jsonl", "--margin", "0.6", "-o", "gate"),
     ("gate", "next", "gate", "cand.jsonl"),
@@ -83,8 +80,7 @@ COMMANDS = (
 """With every `--format`."""
 MESSAGES = (
     ("select", "bank", "-n", "45", "--method", "random", "--ids", "list"),
-    ("session", "ask", "run.jsonl", "-n", "9"),
-    ("session", "ask", "run.jsonl", "-n", "9", "--format", "table"),
+    *(("session", "ask", "run.jsonl", "-n", "9"), ("session", "ask", "run.jsonl", "-n", "9", "--format", "table")),
     ("session", "tell", "run.jsonl", "--response", "1", "--", NAMES[0]),
     ("session", "tell", "run.jsonl", "--response", "7", "--", "x" * 20_000),
     ("session", "tell", "run.jsonl", "--response", "1", "--", "\x1b[31mnot there"),
@@ -95,13 +91,9 @@ MESSAGES = (
     ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--github", "--junit", "gate.xml"),
 )
 """Whose words to people are looked at."""
-FIGURES = (
-    ("study", "homogeneity", "bank", "--figure", "figure.svg"),
-    ("study", "weights", "bank", "selection.json", "--figure", "figure.svg"),
-)
+FIGURES = (("study", "homogeneity", "bank"), ("study", "weights", "bank", "selection.json"))
 PAGES = (
-    ("report", "bank", "-o", "page.html"),
-    ("report", "run.jsonl", "-o", "page.html"),
+    *(("report", "bank", "-o", "page.html"), ("report", "run.jsonl", "-o", "page.html")),
     ("estimate", "bank", "new.jsonl", *FAST, "--report", "page.html"),
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--report", "page.html"),
     ("check", "bank", "--report", "page.html"),
@@ -121,7 +113,7 @@ def problems(folder: Path) -> list[str]:
     for command in MESSAGES:
         found += [f"{command}: {one}" for one in _of_message(run_here(command, folder=folder)) if one]
     for command in FIGURES:
-        outcome = run_here(command, folder=folder)
+        outcome = run_here((*command, "--figure", "figure.svg"), folder=folder)
         found += [f"{command}: {one}" for one in (*_of_message(outcome), _of_figure(folder / "figure.svg")) if one]
     page = folder / "page.html"
     for command in PAGES:

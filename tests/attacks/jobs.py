@@ -89,10 +89,8 @@ CALIBRATE = "calibrate responses.parquet -o {} --item-model {} --no-folds"
 RESTORE = "bank retire retired math/0 --status active --reason right -o named --force"
 PREDICT, NEXT = "study run prediction.toml -o prediction", "gate next gate --command 'echo 1' --model-id n"
 FIT_LAW = "scaling pretrain suite.parquet --law sigmoid --spec unchecked.toml"
-GATE, START = (
-    "gate new.csv other.csv --margin 0.4",
-    f"session start bank -o new.jsonl --model-id m --max-items 9 {FAST}",
-)
+START = f"session start bank -o new.jsonl --model-id m --max-items 9 {FAST}"
+GATE = "gate new.csv other.csv --margin 0.4"
 STUDIES, ANSWERED = ({"read": read, "goes_on": True} for read in (numbers_of_study, answers_of_session))
 JOBS = {
     "import": job("import long.csv -o out.parquet", "long.csv", "out.parquet"),

@@ -95,10 +95,9 @@ def _says_told(path: Path) -> bool:
 
 
 def _told(folder: Path) -> list[dict[str, Any]]:
+    told = [one for one in _journal(folder).events if one["event"] == "told"]
     return [
-        {"item_id": one["item_id"], "response": one["response"], "cost": int(one["costs"]["output_tokens"])}
-        for one in _journal(folder).events
-        if one["event"] == "told"
+        {**{k: one[k] for k in ("item_id", "response")}, "cost": int(one["costs"]["output_tokens"])} for one in told
     ]
 
 

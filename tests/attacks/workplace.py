@@ -86,10 +86,8 @@ def _logs(folder: Path) -> None:
     """Logs of lm-evaluation-harness: two models, a task of options and one of exact matches."""
     rng = np.random.default_rng(2)
     for model in ("org/one", "org/two"):
-        tasks = {
-            "capitals": [_choice_sample(number, rng) for number in range(4)],
-            "digits": [sample(number, exact_match=float(rng.integers(2))) for number in range(4)],
-        }
+        tasks = {"capitals": [_choice_sample(number, rng) for number in range(4)]}
+        tasks["digits"] = [sample(number, exact_match=float(rng.integers(2))) for number in range(4)]
         write_run(folder / "logs", model, tasks, arguments=f"pretrained={model}")
 
 

@@ -107,15 +107,12 @@ def test_running_percentiles_of_right_intervals_are_their_half_width_and_wilsons
     np.testing.assert_allclose(high, [0.94332, 1.0], atol=1e-5)
 
 
-def test_random_sampling_errs_as_much_as_the_formula_of_simple_random_sampling_says():
+def test_random_sampling_errs_as_the_formula_says_and_models_count_as_often_as_they_are_tested():
     bank, n_items, answers = ib.calibrate(RESPONSES, "map"), 20, RESPONSES.responses
     variance = answers.var(axis=1, ddof=1) / n_items * (1.0 - n_items / RESPONSES.n_items)  # Cochran 1977, eq. 2.8
     found = sampling_errors(bank, n_items, 400)
     assert found.mean() == pytest.approx(np.sqrt(2.0 * variance / np.pi).mean(), rel=0.1)
     np.testing.assert_allclose(sampling_errors(bank, bank.n_items, 2), 0.0, atol=1e-12)
-
-
-def test_models_count_as_often_as_a_split_tests_them():
     models = RESPONSES.models
     assert times_tested(make_folds(LeaveOneOut(), models, 3, 0), models.height).tolist() == [3] * models.height
     drawn = times_tested(make_folds(RandomShare(), models, 3, 0), models.height)

@@ -18,7 +18,7 @@ def test_the_other_version_is_a_checkout_an_interpreter_or_a_revision():
         pass
 
 
-def test_sides_take_turns_and_the_first_round_does_not_count(monkeypatch):
+def test_sides_take_turns_the_first_round_does_not_count_and_what_every_other_says_is_named(monkeypatch):
     order = []
 
     def seconds(side, compiled):
@@ -33,9 +33,6 @@ def test_sides_take_turns_and_the_first_round_does_not_count(monkeypatch):
     assert "is not there" in list(table(found))[2]
     assert found["call"][0].tolist() == [4.0, 5.0]
     assert found["call"][1].tolist() == [3.0, 6.0]
-
-
-def test_only_what_every_round_says_is_named():
     found = {
         "same": (np.array([1.0, 1.4]), np.array([1.0, 1.0])),
         "slower": (np.array([1.2, 1.4]), np.array([1.0, 1.0])),

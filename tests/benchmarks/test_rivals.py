@@ -156,14 +156,11 @@ def test_the_prior_of_jml_is_its_penalty():
     assert found == pytest.approx(expected)
 
 
-def test_the_maximum_is_one_and_recovers_the_truth():
+def test_the_maximum_recovers_the_truth_and_averaged_probabilities_are_those_of_posterior_draws():
     made = simulate(60, 80, 1)
     theta, chances = joint_map(made.responses, JointPrior())
     assert np.corrcoef(theta[:, 0], made.theta[:, 0])[0, 1] > 0.9
     assert np.sqrt(np.mean((chances - made.chances) ** 2)) < 0.1
-
-
-def test_averaged_probabilities_are_those_of_draws_from_the_posterior():
     rng = np.random.default_rng(2)
     found = fit_item_model(ResponseMatrix.create(simulate(30, 12, 1).hidden), "variational")
     items = np.column_stack([found.parameters.loadings, found.parameters.intercept])

@@ -9,12 +9,9 @@ from itembank.responses.responses import ResponseMatrix
 from itembank_studies.study_files import load_study
 
 
-def test_every_study_of_shifts_has_the_methods_of_its_table():
+def test_studies_of_shifts_have_the_methods_of_their_table_and_prompts_of_models_asked_both_ways(tmp_path, monkeypatch):
     for name in shifts.NAMES:
         assert set(shifts.METHODS.values()) <= set(load_study(shifts.STUDIES / f"{name}.toml").pairs)
-
-
-def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monkeypatch):
     folder = tmp_path / "data" / "livecodebench"
     folder.mkdir(parents=True)
     asked = [("a", "codeexecution"), ("a", "codeexecution_cot"), ("b", "codeexecution"), ("a", "selfrepair")]

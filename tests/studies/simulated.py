@@ -26,10 +26,8 @@ def make_responses(*, n_models=40, n_items=60, n_scenarios=2, seed=0, missing=0.
             "accuracy": responses.mean(axis=1),  # what leaderboards' tables hold, and no method may see
         }
     )
-    ids = {
-        "item_id": [f"item-{j}" for j in range(n_items)],
-        "scenario": [f"part-{j % n_scenarios}" for j in range(n_items)],
-    }
+    parts = [f"part-{j % n_scenarios}" for j in range(n_items)]
+    ids = {"item_id": [f"item-{j}" for j in range(n_items)], "scenario": parts}
     items = pl.DataFrame({**ids, "mean_response": responses.mean(axis=0)})
     costs = {"output_tokens": np.broadcast_to(1.0 + np.arange(n_items), responses.shape) + ability[:, None] ** 2}
     return ResponseMatrix.create(responses, models=models, items=items, costs=costs)
@@ -57,14 +55,8 @@ def make_prompt_responses(*, n_sizes=3, n_per_size=4, n_templates=6, n_items=60,
 def make_spec(**changes):
     """A study that takes a fraction of a second."""
     methods = {"selectors": ("random", "anchor-irt"), "estimators": ("weighted", "gp-irt")}
-    choices = {
-        "splits": (RandomShare(0.25),),
-        "n_items": (6, 12),
-        "calibration": ONE_DIMENSION,
-        "repeats": 2,
-        "seed": 3,
-    }
-    return StudySpec("simulated", **{**methods, **choices, **changes})
+    choices = {"splits": (RandomShare(0.25),), "n_items": (6, 12), "repeats": 2, "seed": 3}
+    return StudySpec("simulated", **{"calibration": ONE_DIMENSION, **methods, **choices, **changes})
 
 
 def numbers(table):

@@ -38,7 +38,7 @@ def bank():
     return prepare_fold(make_spec(), RESPONSES, FOLD).bank
 
 
-def test_costs_are_expected_of_calibration_models_and_those_that_cannot_be_refused(bank):
+def test_costs_are_expected_of_calibration_models_and_a_budget_buys_what_it_can(bank, table):
     expected = RESPONSES.costs["output_tokens"][FOLD.train].mean(axis=0)
     np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
     assert not np.allclose(expected, RESPONSES.costs["output_tokens"].mean(axis=0))
@@ -51,6 +51,15 @@ def test_costs_are_expected_of_calibration_models_and_those_that_cannot_be_refus
         largest_within(bank, lambda n: select(bank, n, method="random", rng=0), costs, 1.0)
     with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
         item_costs(bank, "cost_usd")
+    assert table["cost"].is_nan().all()
+    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
+    assert (found["cost"] > found["n_items"]).all()
+    budget = CostBudget("output_tokens", (150.0, 600.0))
+    spec = make_spec(n_items=(), budget=budget, estimators=("weighted",), repeats=1)
+    found = run_fold(spec, RESPONSES, FOLD)
+    assert (found["cost"] <= found["budget"]).all()
+    sizes = found.filter(selector="random").select("budget", "n_items").unique().sort("budget")["n_items"].to_list()
+    assert 2 < sizes[0] < sizes[1]
 
 
 @pytest.mark.parametrize("method", ["random", "anchor-irt"])
@@ -132,18 +141,6 @@ def test_draws_and_repeats_of_a_fold_choose_other_items_from_one_bank():
     assert drawn.height == 4
     assert len({tuple(values) for values in drawn["estimate"].to_list()}) == 4
     assert found["seconds_calibrate"].n_unique() == 1
-
-
-def test_costs_are_told_with_and_without_a_budget_which_buys_what_it_can(table):
-    assert table["cost"].is_nan().all()
-    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
-    assert (found["cost"] > found["n_items"]).all()
-    budget = CostBudget("output_tokens", (150.0, 600.0))
-    spec = make_spec(n_items=(), budget=budget, estimators=("weighted",), repeats=1)
-    found = run_fold(spec, RESPONSES, FOLD)
-    assert (found["cost"] <= found["budget"]).all()
-    sizes = found.filter(selector="random").select("budget", "n_items").unique().sort("budget")["n_items"].to_list()
-    assert 2 < sizes[0] < sizes[1]
 
 
 def test_dimensions_are_chosen_on_the_calibration_models_and_few_have_the_fewest(monkeypatch):

@@ -234,12 +234,8 @@ def test_every_part_of_a_file_arrives_and_short_forms_stand_for_the_rest(load, t
     assert spec.pairs == (("IRT", "gp-irt"), ("random", "weighted"))
     assert spec.budget == CostBudget("output_tokens", (1000, 5000.0))
     assert spec.calibration == CalibrationChoice("map", 3, across="items", options={"l1": 0.2})
-    assert spec.data == DataSpec(
-        responses=("a.parquet", "b.parquet"),
-        models="models.csv",
-        response_column="correct",
-        drop_models={"column": "is_bad", "value": True},
-    )
+    files = {"responses": ("a.parquet", "b.parquet"), "models": "models.csv", "response_column": "correct"}
+    assert spec.data == DataSpec(**files, drop_models={"column": "is_bad", "value": True})
     assert spec.data.folder == tmp_path
     assert (spec.n_draws, spec.repeats, spec.level, spec.interval, spec.seed) == (2, 3, 0.9, "model-based", 5)
     lists = "\n".join(FULL.splitlines()[2:4]) + "\n"
@@ -323,11 +319,8 @@ def test_a_file_that_is_no_toml_is_refused_and_those_in_the_docs_can_be_read(loa
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     comparison, prediction = re.findall(r"^```toml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     assert [one.name for one in load(comparison).splits] == ["random", "ahead", "beyond"]
-    assert {one.paradigm for one in load(prediction, load_prediction).assessors} == {
-        "prediction",
-        "selection",
-        "adaptation",
-    }
+    assessors = load(prediction, load_prediction).assessors
+    assert {one.paradigm for one in assessors} == {"prediction", "selection", "adaptation"}
 
 
 @pytest.mark.parametrize(

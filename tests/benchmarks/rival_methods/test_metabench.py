@@ -73,11 +73,18 @@ def test_a_column_that_a_model_did_not_answer_is_as_if_absent_for_it(rng, holed)
     np.testing.assert_allclose(found[20:], whole[20:], atol=1e-10)
 
 
-def test_roughness_is_the_integral_of_the_squared_second_derivative(rng):
+def test_roughness_and_knots_are_those_of_natural_splines_through_quantiles(rng):
     knots, values = np.sort(rng.normal(size=7)), rng.normal(size=7)
     spline = CubicSpline(knots, values, bc_type="natural")
     expected = quad(lambda z: spline(z, 2) ** 2, knots[0], knots[-1], points=knots[1:-1], epsabs=1e-10, limit=200)[0]
     assert values @ roughness(knots) @ values == pytest.approx(expected, rel=1e-8)
+    x = np.linspace(3.0, 9.0, 21)
+    expected = np.quantile((x - x.mean()) / x.std(), np.linspace(0.0, 1.0, 6))
+    np.testing.assert_allclose(make_smooth(x, 6).knots, expected, atol=1e-12)
+    x = np.array([0.1, 0.1 + 1e-17, 0.2, 0.3, 0.3 + 1e-16, 0.3 - 1e-16])
+    assert make_smooth(x, 6).knots.size == 3
+    assert smooth_columns(make_smooth(np.array([0.0, 1.0, 1.0, 0.0]), 8), np.array([0.0, 2.0])).shape == (2, 1)
+    np.testing.assert_array_equal(smooth_columns(make_smooth(np.full(4, 0.3), 8), np.array([0.3, 0.9])), 0.0)
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
@@ -114,16 +121,6 @@ def test_recovers_a_sine_and_a_line(rng):
     assert np.abs(gap - gap.mean()).max() < 0.06
     assert np.abs(np.diff(line) / np.diff(at) - 0.5).max() < 0.05
     assert penalties[0] < penalties[1]  # the line is found to be smoother
-
-
-def test_knots_are_quantiles_of_the_standardised_values():
-    x = np.linspace(3.0, 9.0, 21)
-    expected = np.quantile((x - x.mean()) / x.std(), np.linspace(0.0, 1.0, 6))
-    np.testing.assert_allclose(make_smooth(x, 6).knots, expected, atol=1e-12)
-    x = np.array([0.1, 0.1 + 1e-17, 0.2, 0.3, 0.3 + 1e-16, 0.3 - 1e-16])
-    assert make_smooth(x, 6).knots.size == 3
-    assert smooth_columns(make_smooth(np.array([0.0, 1.0, 1.0, 0.0]), 8), np.array([0.0, 2.0])).shape == (2, 1)
-    np.testing.assert_array_equal(smooth_columns(make_smooth(np.full(4, 0.3), 8), np.array([0.3, 0.9])), 0.0)
 
 
 def test_the_criterion_is_gcv_by_brute_force(rng):

@@ -126,13 +126,9 @@ def evaluate(lm, task_dict, limit=None, log_samples=True, bootstrap_iters=0):
 
 def put_in_place(monkeypatch, task, function=evaluate):
     evaluator, api = types.SimpleNamespace(evaluate=function), types.SimpleNamespace(Task=task)
-    modules = {
-        "lm_eval": types.SimpleNamespace(evaluator=evaluator),
-        "lm_eval.evaluator": evaluator,
-        "lm_eval.api": api,
-    }
-    for name, module in {**modules, "lm_eval.api.task": api}.items():
-        monkeypatch.setitem(sys.modules, name, module)
+    root = types.SimpleNamespace(evaluator=evaluator)
+    for name, module in {"": root, ".evaluator": evaluator, ".api": api, ".api.task": api}.items():
+        monkeypatch.setitem(sys.modules, f"lm_eval{name}", module)
 
 
 class Fits:

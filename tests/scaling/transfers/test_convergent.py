@@ -162,7 +162,7 @@ def test_relatives_are_drawn_together_and_the_bootstrap_agrees_with_fisher_on_no
     assert high[0] == pytest.approx(fisher[1][0], abs=0.02)
 
 
-def test_reliability_of_posterior_means_is_the_share_of_variance_they_show(rng):
+def test_reliability_is_the_share_of_variance_shown_and_disattenuation_finds_the_truths_correlation(rng):
     truth = rng.normal(size=200_000)
     noise_variance = 0.5
     observed = truth + np.sqrt(noise_variance) * rng.normal(size=truth.size)
@@ -170,9 +170,6 @@ def test_reliability_of_posterior_means_is_the_share_of_variance_they_show(rng):
     found = kernel.reliabilities(mean[:, None], np.full((truth.size, 1), error))
     assert found[0] == pytest.approx(np.corrcoef(truth, mean)[0, 1] ** 2, abs=0.01)
     assert found[0] == pytest.approx(1 / (1 + noise_variance), abs=0.01)
-
-
-def test_disattenuation_finds_the_correlation_of_the_truth(rng):
     truth = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=100_000)
     variance = np.array([0.5, 1.0])
     mean = (truth + np.sqrt(variance) * rng.normal(size=truth.shape)) / (1 + variance)

@@ -107,7 +107,7 @@ def test_a_models_own_target_plays_no_part_in_its_prediction(made, found):
     assert np.all(second.actual == 1.0)
 
 
-def test_what_is_easy_is_seen_from_calibration_models_alone(made):
+def test_what_is_easy_is_seen_from_calibration_models_alone_and_foretells_the_hard_without_bias(made):
     calibration = made.model_ids[:90]
     found = transfer(made, "s0", calibration=calibration)
     _, hard = split_by_difficulty(made.responses[:90, :60], 0.5)
@@ -115,10 +115,7 @@ def test_what_is_easy_is_seen_from_calibration_models_alone(made):
     assert (found.n_source_items, found.n_target_items) == (30, 30)
     np.testing.assert_allclose(found.actual[:, 0], made.responses[90:, hard].mean(axis=1))
     assert found.actual.mean() < made.responses[90:, :60].mean()
-
-
-def test_easy_items_foretell_hard_ones_without_bias():
-    """Items called hard by the answers of the past models are less hard for a new one."""
+    # items called hard by the answers of the past models are less hard for a new one
     rng = np.random.default_rng(0)
     chance = expit(rng.normal(size=(48, 1)) - 0.5 * rng.normal(size=400))
     answers = (rng.random(chance.shape) < chance).astype(float)
@@ -206,16 +203,13 @@ def test_specs_check_themselves(given, text):
         TransferSpec(**given)
 
 
-def test_models_of_one_recipe_are_left_out_one_by_one(made):
+def test_models_of_one_recipe_are_left_out_one_by_one_and_what_cannot_be_done_is_said(made):
     models = made.models.with_columns(recipe=pl.lit("only"))
     with pytest.warns(DataWarning, match="all models are of one recipe, 'only'"):
         found = transfer(made, "s0", "s1", spec=FEW_FOLDS, compute=training_compute(models, made.model_ids))
     assert found.to_dict()["n_models"] == made.n_models
     assert found.groups is None
     assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1", spec=FEW_FOLDS).rows()[0]["predicted"]
-
-
-def test_what_cannot_be_done_is_said(made):
     graded = replace(made, responses=0.9 * made.responses, n_trials=np.full(made.responses.shape, 10))
     graded.responses[0, 0] = 0.55
     silent = replace(made, responses=made.responses.copy())

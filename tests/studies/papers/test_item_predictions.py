@@ -23,7 +23,7 @@ def cells(n_models=12, n_items=80, seed=0):
     return p[kept], y[kept], model[kept]
 
 
-def test_associations_are_those_of_numpy_and_the_jackknife_over_models():
+def test_associations_are_numpys_and_the_jackknifes_and_bins_means_by_predicted_value():
     p, y, model = cells()
     correlation, standard_error, slope = kernel.association(p, y, model)
     assert correlation == pytest.approx(np.corrcoef(p, y)[0, 1], abs=1e-12)
@@ -33,9 +33,6 @@ def test_associations_are_those_of_numpy_and_the_jackknife_over_models():
     assert standard_error == pytest.approx(by_hand, rel=1e-9)
     assert np.isnan(kernel.association(np.full(p.size, 0.3), y, model)[0])
     assert np.isnan(kernel.association(p[model == 0], y[model == 0], model[model == 0])[1])
-
-
-def test_bins_are_means_by_predicted_value():
     found = kernel.binned(np.array([0.05, 0.05, 0.55]), np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]))
     np.testing.assert_array_equal(found["n_cells"], [2, 1])
     assert np.isfinite(found["standard_error"][0])

@@ -16,7 +16,7 @@ def by_part(found, name):
     return {(row["scenario"], row["subscenario"]): row for row in found.rows() if row["selection"] == name}
 
 
-def test_weights_by_hand():
+def test_weights_by_hand_and_effective_items_are_worth_as_many_of_equal_weight(rng):
     """Scenarios weigh a third each; math has two subscenarios of five items, the others none."""
     bank = make_bank()
     weights = np.array([0.7, 0.2, 0.1, 0.5, 0.5, 1.0])
@@ -36,11 +36,7 @@ def test_weights_by_hand():
     assert found.selections["effective_items"][0] == pytest.approx(1 / squares)
     assert found.selections["effective_share"][0] == pytest.approx(1 / squares / 6)
     np.testing.assert_allclose(found.weights["anchor-irt"], [1 / 3, 0.7 / 3, 0.5 / 3, 0.5 / 3, 0.2 / 3, 0.1 / 3])
-
-
-def test_an_effective_item_is_worth_an_item_of_equal_weight(rng):
-    """The variance of the weighted mean of independent answers is that of the plain mean of so many (Kish 1965)."""
-    bank = make_bank()
+    # a weighted mean of independent answers varies as the plain mean of so many (Kish 1965)
     found = selection_weights(bank, select(bank, 12, method="anchor-correctness", rng=0))
     answers = rng.random((40_000, 12)) < 0.3
     variance = (answers @ found.weights["anchor-correctness"]).var()

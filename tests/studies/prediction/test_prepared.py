@@ -172,12 +172,8 @@ def test_each_task_has_its_mean_drawn_to_the_training_models_and_each_model_its_
     scores, answers = rng.random((7, 3)), (rng.random((4, 9)) < 0.6).astype(float)
     answers[rng.random(answers.shape) < 0.3] = np.nan
     task = np.repeat([0, 1, 2], 3)
-    expected = predict_task_mean_eb(
-        np.column_stack([scores, scores.mean(axis=1)]),
-        answers,
-        scenario_index=task,
-        scenario_weights=np.full(3, 1.0 / 3.0),
-    )
+    of_tasks = {"scenario_index": task, "scenario_weights": np.full(3, 1.0 / 3.0)}
+    expected = predict_task_mean_eb(np.column_stack([scores, scores.mean(axis=1)]), answers, **of_tasks)
     np.testing.assert_allclose(kernel.predict_task_mean(task, answers, scores, strength=5.0), expected[:, :3])
     answers, train = (rng.random((3, 5)) < 0.5).astype(float), rng.random((6, 4))
     tasks = rng.integers(4, size=(3, 5))

@@ -159,10 +159,7 @@ def test_the_same_seed_gives_the_same_data_with_fewer_costs_or_more_models_and_g
     np.testing.assert_array_equal(few.truth.parameters.intercept, many.truth.parameters.intercept)
     np.testing.assert_array_equal(few.truth.abilities, many.truth.abilities[:12])
     np.testing.assert_array_equal(few.responses.responses, many.responses.responses[:12])
-    whole, gaps = (
-        kernel.simulate(SMALL, 5).responses,
-        kernel.simulate(dataclasses.replace(SMALL, missing=0.4), 5).responses,
-    )
+    whole, gaps = (kernel.simulate(dataclasses.replace(SMALL, missing=m), 5).responses for m in (0.0, 0.4))
     told = gaps.observed
     assert 0.5 < told.mean() < 0.7
     np.testing.assert_array_equal(gaps.responses[told], whole.responses[told])
@@ -233,8 +230,6 @@ def test_written_beside_the_responses_then_read_is_identity_and_other_files_are_
     ("choice", "message"),
     [
         ({"n_models": 0}, "n_models must be a whole number >= 1, got 0"),
-        ({"n_models": 2.0}, "n_models must be a whole number"),
-        ({"n_models": True}, "n_models must be a whole number"),
         ({"n_dims": -1}, "n_dims must be a whole number >= 0, got -1"),
         ({"n_items": 5, "n_tasks": 6}, "n_items must be at least n_tasks = 6, got 5"),
         ({"guessing": 1.0}, "guessing must be at least 0 and below 1, got 1.0"),
