@@ -21,6 +21,10 @@ def test_tables_made_just_now_are_up_to_date_and_changes_by_hand_are_found(docum
     assert made.out_of_date(RUN, document, tmp_path) == []
     assert {name: text for name, (text, _) in made.tables_of(document).items()} == TABLES
     assert "Made by `python -m study` at commit" in document
+    by_hand = document.replace("| 2 |", "| 1 |")
+    assert made.out_of_date(RUN, by_hand, tmp_path) == ["ranks: edited by hand, or of another manifest"]
+    assert made.out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
+    assert made.out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
     other = {**TABLES, "errors": "| a |\n|---|\n| 3 \\1 |"}
     manifest = json.dumps(made.make_manifest(RUN, other)).encode()
     again = made.with_tables(document, RUN, other, manifest)
@@ -29,10 +33,6 @@ def test_tables_made_just_now_are_up_to_date_and_changes_by_hand_are_found(docum
     assert made.out_of_date(RUN, again, tmp_path)  # of another manifest than the one kept
     (tmp_path / "study.json").write_bytes(manifest)
     assert made.out_of_date(RUN, again, tmp_path) == []
-    by_hand = document.replace("| 2 |", "| 1 |")
-    assert made.out_of_date(RUN, by_hand, tmp_path) == ["ranks: edited by hand, or of another manifest"]
-    assert made.out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
-    assert made.out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
 
 
 def test_changed_numbers_and_data_are_named(document, tmp_path, monkeypatch):

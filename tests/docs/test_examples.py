@@ -39,7 +39,7 @@ FEW_LANGUAGE_MODELS = {
 }
 FEW_RECIPES = {"scaling.md", "bytelms.md"}
 """Pages that get few recipes and sizes of the built-in language models."""
-RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
+RUNNABLE = [  # README and tutorials: test_tutorials.py
     page
     for page in PAGES[1:]
     if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith(("tutorial-", "python"))
