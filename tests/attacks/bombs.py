@@ -5,7 +5,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,11 @@ import polars as pl
 
 from tests.attacks.jobs import Job
 from tests.attacks.judging import contents, verdict
-from tests.attacks.killed import copy_all
-from tests.attacks.running import Outcome, limit_memory, run_here
+from tests.attacks.killed import folder_with
+from tests.attacks.running import Outcome, run_here
 from tests.attacks.targets import words_of
 
-GIBIBYTES = 4.0
+MOST_MEMORY = 4 * 2**30
 SECONDS = 60
 DEEP = 100_000
 HUGE = 20 * 2**30
@@ -52,8 +51,6 @@ def _packed(name: str, start: bytes, part: bytes) -> Callable[[Path], object]:
 
 
 def _instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Take a file away, and make another thing in its place."""
-
     def replace(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
         make(folder / name)
@@ -71,8 +68,8 @@ def _pipe(name: str) -> Callable[[Path], object]:
 
 def _sparse(name: str) -> Callable[[Path], object]:
     def make(folder: Path) -> None:
-        with (folder / name).open("ab") as file:
-            file.truncate(HUGE)
+        (folder / name).touch()
+        os.truncate(folder / name, HUGE)
 
     return make
 
@@ -96,19 +93,19 @@ NEST = '{"a": ' + "[" * DEEP + "]" * DEEP + "}"
 NEST_OF_TOML = f"a = {'[' * DEEP}{']' * DEEP}"
 INFO, STATUS, STUDY = "info bank JSON", "session status run.jsonl", "study run study.toml -o study"
 READ = "import {} -o out.parquet"
+READ_MODELS = READ.format("long.csv") + " --models models.csv"
 BY_JQ = READ + " --jq '{{model_id: $stem, item_id: length, response: 1}}'"
 USE_SELECTION = "estimate bank new.csv --selection selection.json FAST JSON"
 USE_CACHE = "estimate cached new.csv --selection selection.json --method p-irt JSON"
-NEEDS, OF_SESSION = "bank new.csv selection.json", "bank run.jsonl"
+NEEDS, OF_SESSION, OF_CACHE = "bank new.csv selection.json", "bank run.jsonl", "cached new.csv selection.json"
+PACKED_CSV = _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n")
+PACKED_JSON = _packed("r.jsonl.gz", b'{"model_id": "', b"a")
+FOLDS = "cached/cache/folds.safetensors"
 BOMBS = {
     "60,000 ids": _bomb(_unique_ids, READ.format("r.csv")),
-    "gzip of a CSV without end": _bomb(
-        _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n"), READ.format("r.csv.gz")
-    ),
-    "gzip of one line of JSON": _bomb(_packed("r.jsonl.gz", b'{"model_id": "', b"a"), READ.format("r.jsonl.gz")),
-    "gzip of one line of JSON, by jq": _bomb(
-        _packed("r.jsonl.gz", b'{"model_id": "', b"a"), BY_JQ.format("r.jsonl.gz")
-    ),
+    "gzip of a CSV without end": _bomb(PACKED_CSV, READ.format("r.csv.gz")),
+    "gzip of one line of JSON": _bomb(PACKED_JSON, READ.format("r.jsonl.gz")),
+    "gzip of one line of JSON, by jq": _bomb(PACKED_JSON, BY_JQ.format("r.jsonl.gz")),
     "empty lists, by jq": _bomb(_text("r.json", f"[{'[],' * 20_000_000}[]]"), BY_JQ.format("r.json")),
     "JSON nested deeply, by jq": _bomb(_text("r.json", NEST), BY_JQ.format("r.json")),
     "a program of jq that is a pipe": _bomb(_pipe("r.jq"), READ.format("long.csv") + " --jq r.jq", "long.csv"),
@@ -118,9 +115,7 @@ BOMBS = {
     "a bank's items that are /dev/zero": _bomb(_endless("bank/items.parquet"), INFO, NEEDS),
     "a bank's record that is /dev/zero": _bomb(_endless("bank/bank.json"), INFO, NEEDS),
     "a bank's items that are a pipe": _bomb(_pipe("bank/items.parquet"), INFO, NEEDS),
-    "a cache that is /dev/zero": _bomb(
-        _endless("cached/cache/folds.safetensors"), USE_CACHE, "cached new.csv selection.json", may_be_taken=True
-    ),
+    "a cache that is /dev/zero": _bomb(_endless(FOLDS), USE_CACHE, OF_CACHE, may_be_taken=True),
     "a selection that is a pipe": _bomb(_pipe("selection.json"), USE_SELECTION, NEEDS),
     "a journal that is a pipe": _bomb(_pipe("run.jsonl"), STATUS, OF_SESSION),
     "a journal of 20 GiB": _bomb(_sparse("run.jsonl"), STATUS, OF_SESSION),
@@ -128,9 +123,7 @@ BOMBS = {
     "a bank's record of 20 GiB": _bomb(_sparse("bank/bank.json"), INFO, NEEDS),
     "a bank's arrays of 20 GiB": _bomb(_sparse("bank/arrays.safetensors"), INFO, NEEDS),
     "a CSV of 20 GiB": _bomb(_sparse("long.csv"), READ.format("long.csv"), "long.csv"),
-    "a model table of 20 GiB": _bomb(
-        _sparse("models.csv"), READ.format("long.csv") + " --models models.csv", "long.csv models.csv"
-    ),
+    "a model table of 20 GiB": _bomb(_sparse("models.csv"), READ_MODELS, "long.csv models.csv"),
     "a study file that is a pipe": _bomb(_pipe("study.toml"), STUDY),
     "a selection nested deeply": _bomb(_text("selection.json", NEST), USE_SELECTION, NEEDS),
     "a bank's record nested deeply": _bomb(_text("bank/bank.json", NEST), INFO, NEEDS),
@@ -143,21 +136,12 @@ BOMBS = {
 def explode(name: str, workplace: Path) -> tuple[str, str]:
     """Give a bomb to its command, in a process of its own with little memory; return the verdict and what was said."""
     bomb = BOMBS[name]
-    with tempfile.TemporaryDirectory(prefix="itembank-bomb-") as place:
-        folder = Path(place)
-        copy_all(bomb.beside, workplace, folder)
+    command = [sys.executable, "-m", "itembank", *bomb.words]
+    how = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "timeout": 2 * SECONDS}
+    with folder_with(bomb.beside, workplace) as folder:
         bomb.make(folder)
         try:
-            done = subprocess.run(
-                [sys.executable, "-m", "itembank", *bomb.words],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                timeout=2 * SECONDS,
-                preexec_fn=_limit,
-            )
+            done = subprocess.run(command, cwd=folder, check=False, preexec_fn=_limit, **how)
         except subprocess.TimeoutExpired:
             return "hang", f"longer than {2 * SECONDS} s"
         found = verdict(Outcome(done.returncode, done.stdout, done.stderr))
@@ -166,7 +150,7 @@ def explode(name: str, workplace: Path) -> tuple[str, str]:
 
 
 def _limit() -> None:
-    limit_memory(GIBIBYTES)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
@@ -176,9 +160,7 @@ def fill(job: Job, workplace: Path, n_bytes: int) -> tuple[str, str]:
     Returns the verdict and what was said; `changed` where something that was there is not what it was, `left over`
     where something new is not whole.
     """
-    with tempfile.TemporaryDirectory(prefix="itembank-full-") as place:
-        folder = Path(place)
-        copy_all(job.beside, workplace, folder)
+    with folder_with(job.beside, workplace) as folder:
         before = contents(folder)
         most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, most[1]))

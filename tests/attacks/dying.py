@@ -6,23 +6,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-STEPS = frozenset(
-    (
-        "os.rename",
-        "os.remove",
-        "os.mkdir",
-        "os.rmdir",
-        "os.link",
-        "os.chmod",
-        "os.truncate",
-        "shutil.rmtree",
-        "ctypes.dlsym",
-    )
-)
+STEPS = {
+    *("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.chmod", "os.truncate"),
+    *("shutil.rmtree", "ctypes.dlsym"),
+}
 """Events of Python's audit that change the disk; `open` counts too where it is for writing."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -31,29 +23,24 @@ def before_step(step: int) -> Callable[[], int]:
     """Let this process die before its step of input and output of this number (from 1; 0 never); return a counter."""
     n_steps = 0
 
-    def count() -> bool:
+    def count() -> None:
         nonlocal n_steps
         n_steps += 1
         if n_steps == step:
             os.kill(os.getpid(), signal.SIGKILL)
-        return True
 
     def listen(event: str, arguments: tuple[Any, ...]) -> None:
         if event in STEPS or (event == "open" and _is_for_writing(arguments)):
             count()
 
-    sys.addaudithook(listen)
-    for name in ("pwrite", "fsync", "ftruncate"):  # of the journal; no events of the audit
-        setattr(os, name, _counted(getattr(os, name), count))
-    return lambda: n_steps
-
-
-def _counted(function: Callable[..., Any], count: Callable[[], bool]) -> Callable[..., Any]:
-    def counted(*arguments: Any) -> Any:
+    def counted(function: Callable[..., Any], *arguments: Any) -> Any:
         count()
         return function(*arguments)
 
-    return counted
+    sys.addaudithook(listen)
+    for name in ("pwrite", "fsync", "ftruncate"):  # of the journal; no events of the audit
+        setattr(os, name, partial(counted, getattr(os, name)))
+    return lambda: n_steps
 
 
 def _is_for_writing(arguments: tuple[Any, ...]) -> bool:

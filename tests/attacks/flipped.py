@@ -1,6 +1,5 @@
 """Attack: one bit turned over in every file that itembank writes. No number may change without a word."""
 
-import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from itembank.readers.read import read_responses
 from itembank.sessions.journal_sessions import read_session
 from itembank_studies.results import PredictionResult, StudyResult
 from itembank_studies.simulation.simulate import load_truth
-from tests.attacks.killed import copy_all
+from tests.attacks.killed import folder_with
 from tests.attacks.mutating import flip_bit
 from tests.attacks.running import run_here
 
@@ -68,8 +67,6 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """What became of one turned bit."""
-
     kind: str
     file: str
     position: int
@@ -78,7 +75,6 @@ class Flip:
 
 
 def expected(kind: str, workplace: Path) -> list[Any]:
-    """Return what the files of a kind say as they are."""
     return _plain(KINDS[kind].read(workplace))
 
 
@@ -88,9 +84,7 @@ def flip(kind: str, workplace: Path, right: list[Any], rng: np.random.Generator)
     sizes = np.array([path.stat().st_size for path in files])
     file = files[int(rng.choice(len(files), p=sizes / sizes.sum()))].relative_to(workplace)
     position = int(rng.integers(8 * (workplace / file).stat().st_size))
-    with tempfile.TemporaryDirectory(prefix="itembank-flip-") as place:
-        folder = Path(place)
-        copy_all({file.parts[0], *KINDS[kind].beside}, workplace, folder)
+    with folder_with({file.parts[0], *KINDS[kind].beside}, workplace) as folder:
         (folder / file).write_bytes(flip_bit((folder / file).read_bytes(), position))
         return Flip(kind, str(file), position, *_judged(KINDS[kind], folder, right))
 

@@ -17,29 +17,12 @@ from tests.cli.session.loops import FAST as FAST_SESSION
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A command that writes.
-
-    Attributes
-    ----------
-    words : tuple of str
-    beside : tuple of str
-        What it needs of the workplace.
-    writes : tuple of str
-        Files and folders that it makes or replaces.
-    again : tuple of str, optional
-        What is given after a kill, where that is another command.
-    read : function
-        What must be the same of a file or folder that was written, by its path.
-    goes_on : bool
-        It keeps a part of its work, which the same command goes on with.
-    """
-
     words: tuple[str, ...]
-    beside: tuple[str, ...]
-    writes: tuple[str, ...]
-    again: tuple[str, ...] = ()
-    read: Callable[[Path], object] | None = None
-    goes_on: bool = False
+    beside: tuple[str, ...]  # what it needs of the workplace
+    writes: tuple[str, ...]  # files and folders that it makes or replaces
+    again: tuple[str, ...] = ()  # what is given after a kill, where that is another command
+    read: Callable[[Path], object] | None = None  # what must be the same of what was written, by its path
+    goes_on: bool = False  # it keeps a part of its work, which the same command goes on with
 
 
 def bytes_of(path: Path) -> object:
@@ -50,7 +33,6 @@ def bytes_of(path: Path) -> object:
 
 
 def without_time(path: Path) -> object:
-    """Header of a new journal less the time."""
     header = json.loads(path.read_bytes().splitlines()[0])
     return {name: value for name, value in header.items() if name not in {"time", "check"}}
 
@@ -66,7 +48,6 @@ def numbers_of_study(folder: Path) -> object:
 
 
 def dateless(folder: Path) -> object:
-    """Files of a bank less the times of its changes."""
     if not (folder / "bank.json").is_file():
         return None
     record = json.loads((folder / "bank.json").read_text(encoding="utf-8"))
@@ -84,7 +65,6 @@ def answers_of_session(journal: Path, kind: str = SESSION) -> object:
 
 
 def answers_of_gate(folder: Path) -> object:
-    """The plan, and every answer to it."""
     answers = {path.name: answers_of_session(path, OF_GATE) for path in folder.glob("*.jsonl")}
     return [{name: one for name, one in contents(folder).items() if name not in answers}, answers]
 
@@ -107,7 +87,11 @@ NEEDS = "bank new.csv selection.json"
 MAKE_TRUTH = "simulate -o made.parquet --n-models 6 --n-items 12 --n-tasks 2 --n-dims 1 --seed 7"
 CALIBRATE = "calibrate responses.parquet -o {} --item-model {} --no-folds"
 RESTORE = "bank retire retired math/0 --status active --reason right -o named --force"
-STUDIES = {"read": numbers_of_study, "goes_on": True}
+PREDICT, NEXT = "study run prediction.toml -o prediction", "gate next gate --command 'echo 1' --model-id n"
+FIT_LAW = "scaling pretrain suite.parquet --law sigmoid --spec unchecked.toml"
+START = f"session start bank -o new.jsonl --model-id m --max-items 9 {FAST}"
+GATE = "gate new.csv other.csv --margin 0.4"
+STUDIES, ANSWERED = ({"read": read, "goes_on": True} for read in (numbers_of_study, answers_of_session))
 JOBS = {
     "import": job("import long.csv -o out.parquet", "long.csv", "out.parquet"),
     "import over another": job(
@@ -117,27 +101,12 @@ JOBS = {
     "calibrate --force": job(f"{CALIBRATE.format('bank', '1pl')} --force", "responses.parquet bank", "bank"),
     "select": job("select bank -n 6 --method anchor-irt -o selection.json", "bank selection.json", "selection.json"),
     "estimate": job(ESTIMATE, NEEDS, "bank"),
-    "session start": job(
-        f"session start bank -o new.jsonl --model-id m --max-items 9 {FAST}",
-        "bank",
-        "new.jsonl",
-        again="session ask new.jsonl",
-        read=without_time,
-    ),
+    "session start": job(START, "bank", "new.jsonl", again="session ask new.jsonl", read=without_time),
     "import of a journal": job("import run.jsonl -o told.parquet", "bank run.jsonl", "told.parquet"),
     "study run": job("study run study.toml -o study --jobs 1", "study.toml study-data.parquet", "study", **STUDIES),
-    "study predict": job(
-        "study run prediction.toml -o prediction --jobs 1",
-        "prediction.toml prediction-data.parquet",
-        "prediction",
-        **STUDIES,
-    ),
+    "study predict": job(f"{PREDICT} --jobs 1", "prediction.toml prediction-data.parquet", "prediction", **STUDIES),
     "study table --figure": job("study table study --figure error.png", "study", "error.png"),
-    "scaling": job(
-        "scaling pretrain suite.parquet --law sigmoid --spec unchecked.toml --figure scores.png",
-        "suite.parquet unchecked.toml",
-        "scores.png",
-    ),
+    "scaling": job(f"{FIT_LAW} --figure scores.png", "suite.parquet unchecked.toml", "scores.png"),
     "simulate": job(MAKE_TRUTH, "", "made.parquet made.truth.safetensors"),
     "replay": job(f"replay bank new.csv --max-items 5 {FAST} -o asked.csv", "bank new.csv", "asked.csv"),
     "bank retire": made_anew("bank retire bank math/0 --reason 'wrong key' -o new", "bank", read=dateless),
@@ -147,26 +116,11 @@ JOBS = {
     "bank add-models": made_anew("bank add-models bank new.csv --how random -o new", "bank new.csv", read=dateless),
     "bank recalibrate": made_anew("bank recalibrate bank new.csv --how random -o new", "bank new.csv", read=dateless),
     "calibrate --items": made_anew("calibrate --items begin.csv -o begun", "begin.csv", "begun"),
-    "session run": job(
-        f"{RUN} --logs logs-of-run",
-        "bank run.jsonl",
-        "run.jsonl",
-        again=f"{RUN} --jobs 1",
-        read=answers_of_session,
-        goes_on=True,
-    ),
+    "session run": job(f"{RUN} --logs logs-of-run", "bank run.jsonl", "run.jsonl", again=f"{RUN} --jobs 1", **ANSWERED),
     "gate start": job("gate start new.csv --margin 0.4 -o gate-2", "new.csv", "gate-2"),
-    "gate next": job(
-        "gate next gate --command 'echo 1' --model-id n --format json",
-        "gate",
-        "gate",
-        read=answers_of_gate,
-        goes_on=True,
-    ),
+    "gate next": job(f"{NEXT} --format json", "gate", "gate", read=answers_of_gate, goes_on=True),
     "gate --report": job(
-        "gate new.csv other.csv --margin 0.4 --estimand run --report page.html --junit gate.xml",
-        "new.csv other.csv",
-        "page.html gate.xml",
+        f"{GATE} --estimand run --report page.html --junit gate.xml", "new.csv other.csv", "page.html gate.xml"
     ),
     "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),

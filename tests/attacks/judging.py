@@ -10,17 +10,6 @@ from typing import Any
 from tests.attacks.running import HUNG, Outcome
 
 ACCEPTED, REFUSED = "accepted", "refused"
-DEFECTS = (
-    "internal error",  # an exception's name, with the advice to look at the traceback
-    "traceback",  # of Python or of a library, on standard error
-    "warning",  # of Python, with the line of the source it came from
-    "unclear",  # an exit code that is none of ours, or a failure without a sentence
-    "bad output",  # a number that cannot be, or a result that is none
-    "left over",  # a file that nobody asked for, or a result beside a refusal
-    "changed",  # a file that was there, although the command refused
-    "hang",
-    "death",
-)
 SHARES = ("estimate", "low", "high", "truth", "score", "mean_response", "density", "response", "probability")
 """Names of numbers that lie between zero and one wherever they are printed."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|panicked at|RUST_BACKTRACE|stack backtrace")
@@ -29,15 +18,10 @@ _SENTENCE = re.compile(r"^(Error|Aborted)\b.*\w+ \w+", flags=re.MULTILINE)
 
 
 def verdict(outcome: Outcome) -> str:
-    """Judge the streams and the exit code of one command."""
+    """Judge the streams and the exit code of one command: `unclear` is an exit code that is none of ours, too."""
     text = outcome.err + outcome.escaped
-    defects = {
-        "hang": outcome.code == HUNG,
-        "death": outcome.code < 0,
-        "internal error": "run with --debug" in text,
-        "traceback": _TRACEBACK.search(text),
-        "warning": _WARNING.search(text),
-    }
+    defects = {"hang": outcome.code == HUNG, "death": outcome.code < 0, "internal error": "run with --debug" in text}
+    defects |= {"traceback": _TRACEBACK.search(text), "warning": _WARNING.search(text)}
     if found := [name for name, is_found in defects.items() if is_found]:
         return found[0]
     if outcome.code in {0, 3} or (outcome.code == 1 and outcome.out.startswith("FAIL: ")):  # the verdict of a gate
@@ -77,8 +61,5 @@ def _numbers(content: Any, name: str = "") -> Iterator[tuple[str, float | None]]
 
 def contents(folder: Path) -> dict[str, str]:
     """Digest of every file under a folder, by its path there."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -11,7 +11,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from tests.attacks.dying import before_step, ended, within_write
 from tests.attacks.jobs import Job, bytes_of
 from tests.attacks.judging import contents
-from tests.attacks.running import fork, run_here
+from tests.attacks.running import fork, run_here, run_well
 
 PATIENCE = 900.0
 """Seconds for what is not killed, on a machine with much else to do."""
@@ -56,9 +57,7 @@ class Kill:
 
 def undisturbed(job: Job, workplace: Path) -> Reference:
     """Run a command to its end in a fork, and keep what it wrote and took."""
-    with tempfile.TemporaryDirectory(prefix="itembank-kill-") as place:
-        folder = Path(place)
-        copy_all(job.beside, workplace, folder)
+    with folder_with(job.beside, workplace) as folder:
         return Reference(**answer_of(lambda: _undisturbed(job, folder)))
 
 
@@ -66,29 +65,18 @@ def _undisturbed(job: Job, folder: Path) -> dict[str, object]:
     n_steps = before_step(0)
     before = {name: _state(job, folder / name) for name in job.writes}
     started = time.monotonic()
-    outcome = run_here(job.words, folder=folder, seconds=PATIENCE)
-    seconds = time.monotonic() - started
-    if outcome.code:
-        raise RuntimeError(f"{job.words}: {outcome.err}{outcome.escaped}")
+    outcome = run_well(job.words, folder, seconds=PATIENCE)
+    told = {"before": before, "out": outcome.out, "seconds": time.monotonic() - started}
     after = {name: _state(job, folder / name) for name in job.writes}
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return {
-        "before": before,
-        "after": after,
-        "out": outcome.out,
-        "seconds": seconds,
-        "n_steps": n_steps(),
-        "n_bytes": max(sizes),
-    }
+    n_bytes = max(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return {**told, "after": after, "n_steps": n_steps(), "n_bytes": n_bytes}
 
 
 def kill(name: str, job: Job, reference: Reference, workplace: Path, rng: np.random.Generator) -> Kill:
     """Run a command, kill it in one of the three ways, and see what it left."""
     way = WAYS[int(rng.integers(len(WAYS)))]
-    with tempfile.TemporaryDirectory(prefix="itembank-kill-") as place:
-        folder = Path(place)
-        copy_all(job.beside, workplace, folder)
-        others = {path: one for path, one in contents(folder).items() if not _is_of(path, job.writes)}
+    with folder_with(job.beside, workplace) as folder:
+        others = {path: one for path, one in contents(folder).items() if not is_of(path, job.writes)}
         moment = float(rng.uniform(0.0, 1.1 * reference.seconds)) if way == "at a moment" else None
         step = int(rng.integers(1, reference.n_steps + 1)) if way == "before a step" else 0
         n_bytes = int(rng.integers(reference.n_bytes)) if way == "within a write" else None
@@ -103,13 +91,14 @@ def kill(name: str, job: Job, reference: Reference, workplace: Path, rng: np.ran
         return Kill(name, way, code < 0, answer_of(lambda: _problem(job, reference, folder, others)))
 
 
-def copy_all(names: Iterable[str], workplace: Path, folder: Path) -> None:
-    """Copy files and folders of the workplace into a folder."""
-    for name in names:
-        if (workplace / name).is_dir():
-            shutil.copytree(workplace / name, folder / name)
-        else:
-            shutil.copy(workplace / name, folder / name)
+@contextmanager
+def folder_with(names: Iterable[str], workplace: Path) -> Iterator[Path]:
+    """Make a folder for one attack, with copies of files and folders of the workplace."""
+    with tempfile.TemporaryDirectory(prefix="itembank-attack-") as place:
+        for name in names:
+            copy = shutil.copytree if (workplace / name).is_dir() else shutil.copy
+            copy(workplace / name, Path(place, name))
+        yield Path(place)
 
 
 def answer_of(work: Callable[[], Any]) -> Any:
@@ -135,15 +124,15 @@ def _state(job: Job, path: Path) -> object:
     return (job.read or bytes_of)(path) if path.exists() else None
 
 
-def _is_of(path: str, names: tuple[str, ...]) -> bool:
+def is_of(path: str, names: tuple[str, ...]) -> bool:
+    """Whether a path is one of these, or in a folder of them."""
     return any(path == name or path.startswith(f"{name}/") for name in names)
 
 
 def _problem(job: Job, reference: Reference, folder: Path, others: dict[str, str]) -> str:
     """Say what a kill spoiled: at once, or when the command is given again."""
     now = contents(folder)
-    spoilt = [path for path, one in others.items() if now.get(path) != one]
-    if spoilt:
+    if spoilt := [path for path, one in others.items() if now.get(path) != one]:
         return f"{spoilt} changed"
     is_there = {name: (folder / name).exists() for name in job.writes}
     for name in () if job.goes_on else job.writes:
@@ -152,10 +141,8 @@ def _problem(job: Job, reference: Reference, folder: Path, others: dict[str, str
     for path in folder.rglob("*.partial"):  # only what is older than a minute is sure to be left over
         os.utime(path, (time.time() - 600.0,) * 2)
     again = job.again if job.again and all(is_there.values()) else job.words
-    outcome = run_here(again, folder=folder, seconds=PATIENCE)
-    while ORPHAN in outcome.err:
+    while ORPHAN in (outcome := run_here(again, folder=folder, seconds=PATIENCE)).err:
         time.sleep(0.5)
-        outcome = run_here(again, folder=folder, seconds=PATIENCE)
     if outcome.code:
         return f"given again, {again} exits {outcome.code}: {outcome.err}{outcome.escaped}"
     changed = [name for name in job.writes if _state(job, folder / name) != reference.after[name]]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from itembank.errors import ItembankError
 from itembank.sessions.journal import parse_journal
 from tests.attacks.dying import before_step, ended, within_journal_write
-from tests.attacks.killed import answer_of, copy_all
+from tests.attacks.killed import answer_of, folder_with
 from tests.attacks.running import fork, run_here, run_to_files
 
 ITEMS = tuple(f"{('math', 'code', 'law')[k % 3]}/{k}" for k in range(18))
@@ -25,37 +24,19 @@ MOST_STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What became of the answers that were told one session by commands that were killed.
-
-    Attributes
-    ----------
-    n_told : int
-        Commands given.
-    n_killed : int
-        Commands killed.
-    n_confirmed : int
-        Answers whose command said that they are kept.
-    n_unconfirmed : int
-        Answers that are kept although their command was killed before it said so.
-    n_torn : int
-        Kills that left a part of a line.
-    problem : str
-        Empty when no confirmed answer was lost, none came in that was not told, and the session goes on.
-    """
+    """What became of the answers that were told one session by commands that were killed."""
 
     n_told: int
     n_killed: int
-    n_confirmed: int
-    n_unconfirmed: int
-    n_torn: int
-    problem: str = ""
+    n_confirmed: int  # their command said that they are kept
+    n_unconfirmed: int  # kept although their command was killed before it said so
+    n_torn: int  # kills that left a part of a line
+    problem: str = ""  # empty when no confirmed answer was lost, none came in untold, and the session goes on
 
 
 def survive(workplace: Path, rng: np.random.Generator, *, n_kills: int = 20) -> Survival:
     """Tell one session answers, kill most of the commands, and look at the journal after each."""
-    with tempfile.TemporaryDirectory(prefix="itembank-tell-") as place:
-        folder = Path(place)
-        copy_all(NEEDS, workplace, folder)
+    with folder_with(NEEDS, workplace) as folder:
         before = len(_told(folder))
         given: dict[int, dict[str, Any]] = {}
         confirmed: set[int] = set()
@@ -76,9 +57,8 @@ def survive(workplace: Path, rng: np.random.Generator, *, n_kills: int = 20) -> 
             except ItembankError as error:
                 problem = f"after answer {number}: {error}"
                 break
-            n_torn += _n_torn(folder) > 0
-            problem = _wrong(found, given, confirmed)
-            if problem:
+            n_torn += _journal(folder).n_torn > 0
+            if problem := _wrong(found, given, confirmed):
                 break
         problem = problem or answer_of(lambda: _goes_on(folder))
         kept = {one["cost"] for one in _told(folder)[before:]} if not problem else set()
@@ -106,7 +86,6 @@ def _words(answer: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _says_told(path: Path) -> bool:
-    """Whether a command said that the answer is kept."""
     try:
         return bool(json.loads(path.read_text(encoding="utf-8"))["told"])
     except (ValueError, OSError):
@@ -116,21 +95,17 @@ def _says_told(path: Path) -> bool:
 
 
 def _told(folder: Path) -> list[dict[str, Any]]:
-    """Answers in the journal, oldest first."""
-    content = parse_journal((folder / "run.jsonl").read_bytes(), "run.jsonl")
+    told = [one for one in _journal(folder).events if one["event"] == "told"]
     return [
-        {"item_id": one["item_id"], "response": one["response"], "cost": int(one["costs"]["output_tokens"])}
-        for one in content.events
-        if one["event"] == "told"
+        {**{k: one[k] for k in ("item_id", "response")}, "cost": int(one["costs"]["output_tokens"])} for one in told
     ]
 
 
-def _n_torn(folder: Path) -> int:
-    return parse_journal((folder / "run.jsonl").read_bytes(), "run.jsonl").n_torn
+def _journal(folder: Path) -> Any:
+    return parse_journal((folder / "run.jsonl").read_bytes(), "run.jsonl")
 
 
 def _wrong(found: list[dict[str, Any]], given: dict[int, dict[str, Any]], confirmed: set[int]) -> str:
-    """Say what is wrong with the answers in a journal."""
     numbers = [one["cost"] for one in found]
     if lost := confirmed - set(numbers):
         return f"confirmed answers were lost: {sorted(lost)}"
@@ -143,17 +118,13 @@ def _wrong(found: list[dict[str, Any]], given: dict[int, dict[str, Any]], confir
 def _goes_on(folder: Path) -> str:
     """Say why the session cannot go on, empty when it can and says of every answer what it is."""
     last = {"item_id": ITEMS[0], "response": 1.0, "cost": 0}
-    for words in (
-        ("session", "ask", "run.jsonl"),
-        _words(last),
-        ("session", "status", "run.jsonl", "--format", "json"),
-    ):
+    ask, status = ("session", "ask", "run.jsonl"), ("session", "status", "run.jsonl", "--format", "json")
+    for words in (ask, _words(last), status):
         outcome = run_here(words, folder=folder)
         if outcome.code:
             return f"{words} exits {outcome.code}: {outcome.err}{outcome.escaped}"
     n_items = len({one["item_id"] for one in _told(folder)})
-    said = json.loads(outcome.out)["n_items"]
-    if said != n_items:
+    if (said := json.loads(outcome.out)["n_items"]) != n_items:
         return f"status counts {said} items instead of {n_items}"
     left = [name for name in os.listdir(folder) if name.endswith(".partial")]  # noqa: PTH208 (names)
     return f"left behind: {left}" if left else ""

@@ -2,7 +2,6 @@
 
 import gzip
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from itembank.errors import DataWarning, ItembankError
 from itembank.readers.read import read_responses
 from itembank_studies.simulation.simulate import load_truth
 from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
-from tests.attacks.killed import copy_all
+from tests.attacks.killed import folder_with, is_of
 from tests.attacks.mutating import mutate
 from tests.attacks.running import Outcome, call_here, run_here
 from tests.attacks.targets import TARGETS, Target
@@ -40,9 +39,7 @@ def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
     rng = np.random.default_rng([seed, 11])
     name = list(TARGETS)[seed % len(TARGETS)]
     target = TARGETS[name]
-    with tempfile.TemporaryDirectory(prefix="itembank-attack-") as place:
-        folder = Path(place)
-        copy_all({target.file.split("/")[0], *target.beside}, workplace, folder)
+    with folder_with({target.file.split("/")[0], *target.beside}, workplace) as folder:
         _damage(target, workplace, folder, rng)
         result = ACCEPTED
         for words in target.commands:
@@ -56,11 +53,9 @@ def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
 def _damage(target: Target, workplace: Path, folder: Path, rng: np.random.Generator) -> None:
     path = folder / target.file
     others = [(workplace / one.file).read_bytes() for one in TARGETS.values()]
-    content = path.read_bytes()
-    if target.is_gzipped:
-        path.write_bytes(gzip.compress(mutate(gzip.decompress(content), rng, others), mtime=0))
-    else:
-        path.write_bytes(mutate(content, rng, others))
+    content = gzip.decompress(path.read_bytes()) if target.is_gzipped else path.read_bytes()
+    content = mutate(content, rng, others)
+    path.write_bytes(gzip.compress(content, mtime=0) if target.is_gzipped else content)
     if target.sign is not None:
         try:
             target.sign(path)
@@ -69,7 +64,6 @@ def _damage(target: Target, workplace: Path, folder: Path, rng: np.random.Genera
 
 
 def _judged(target: Target, words: tuple[str, ...], folder: Path, seconds: float) -> tuple[str, str]:
-    """Run one command in the folder, and judge it and what it left there."""
     before = contents(folder)
     stdin = (folder / target.file).read_bytes() if target.is_standard_input else b""
     outcome = _run(words, folder, stdin, seconds)
@@ -80,10 +74,11 @@ def _judged(target: Target, words: tuple[str, ...], folder: Path, seconds: float
         return "bad output", problem
     after = contents(folder)
     new = [path for path in after if path not in before and not _may_change(path)]
-    left = [path for path in new if (found == REFUSED and path != NO_VERDICT) or not _is_of(path, target.writes)]
+    partial = [path for path in new if ".partial" in path]
+    left = [path for path in new if (found == REFUSED and path != NO_VERDICT) or not is_of(path, target.writes)]
     changed = [path for path in before if after.get(path) != before[path] and not _may_change(path)]
-    if left and not (found == REFUSED and words[0] == "study" and not any(".partial" in path for path in left)):
-        return "left over", f"{found}, left {left}; {outcome.err[-500:]}"
+    if partial or (left and not (found == REFUSED and words[0] == "study")):
+        return "left over", f"{found}, left {partial + left}; {outcome.err[-500:]}"
     if found == REFUSED and changed:
         return "changed", f"refused, changed {changed}; {outcome.err[-500:]}"
     return found, ""
@@ -91,11 +86,6 @@ def _judged(target: Target, words: tuple[str, ...], folder: Path, seconds: float
 
 def _may_change(path: str) -> bool:
     return any(part in path for part in MAY_CHANGE) and ".partial" not in path
-
-
-def _is_of(path: str, writes: tuple[str, ...]) -> bool:
-    """Whether a path is one that the command writes, or in a folder of its own; never a partial one."""
-    return ".partial" not in path and any(path == one or path.startswith(f"{one}/") for one in writes)
 
 
 def _run(words: tuple[str, ...], folder: Path, stdin: bytes, seconds: float) -> Outcome:
@@ -111,12 +101,8 @@ def _clearly(function: Callable[[Path], object], path: Path) -> None:
     try:
         function(path)
     except (ItembankError, OSError) as error:
-        raise SystemExit(_said(error)) from error
-
-
-def _said(error: Exception) -> int:
-    sys.stderr.write(f"Error: {error}\n")
-    return 1
+        sys.stderr.write(f"Error: {error}\n")
+        raise SystemExit(1) from error
 
 
 FUNCTIONS: dict[str, Callable[[Path], object]] = {"load_truth": load_truth}
@@ -124,11 +110,9 @@ FUNCTIONS: dict[str, Callable[[Path], object]] = {"load_truth": load_truth}
 
 
 def _problem_of_output(words: tuple[str, ...], outcome: Outcome, folder: Path) -> str:
-    """Say what is wrong with a result, empty when nothing is."""
-    if "--format" in words or words[:2] in {("session", "ask"), ("session", "tell")}:
-        problem = problem_of_json(outcome.out)
-        if problem:
-            return f"{problem} in {outcome.out[:800]}"
+    is_json = "--format" in words or words[:2] in {("session", "ask"), ("session", "tell")}
+    if is_json and (problem := problem_of_json(outcome.out)):
+        return f"{problem} in {outcome.out[:800]}"
     written = folder / "out.parquet"
     if words[0] != "import" or not written.is_file():
         return ""

@@ -47,12 +47,11 @@ def _is_text(content: bytes) -> bool:
 
 
 def _span(content: bytes, rng: np.random.Generator, longest: int = 64) -> slice:
-    """Pick a piece of the content."""
     start = int(rng.integers(len(content) + 1))
     return slice(start, start + int(rng.integers(1, longest + 1)))
 
 
-def _swap(content: bytes, rng: np.random.Generator) -> bytes:
+def _swap(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
     a, b, c, d = sorted(int(one) for one in rng.integers(len(content) + 1, size=4))
     return content[:a] + content[c:d] + content[b:c] + content[a:b] + content[d:]
 
@@ -72,9 +71,12 @@ def _set_byte(content: bytes, rng: np.random.Generator, others: Sequence[bytes])
     return content[: place.start] + rng.bytes(1) + content[place.stop :]
 
 
-def _insert(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    place = int(rng.integers(len(content) + 1))
-    return content[:place] + rng.bytes(int(rng.integers(1, 17))) + content[place:]
+def _inserted(make: Callable[[np.random.Generator], bytes]) -> Mutation:
+    def mutated(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+        place = int(rng.integers(len(content) + 1))
+        return content[:place] + make(rng) + content[place:]
+
+    return mutated
 
 
 def _splice(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
@@ -82,15 +84,9 @@ def _splice(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -
     return content[: int(rng.integers(len(content) + 1))] + other[int(rng.integers(len(other) + 1)) :]
 
 
-def _own(pattern: re.Pattern[bytes], content: bytes, rng: np.random.Generator, default: bytes) -> bytes:
+def _own(pattern: re.Pattern[bytes], content: bytes, rng: np.random.Generator) -> bytes:
     """Put one of the file's own words in the place of another: a key twice, an id for a name."""
-    found = [one[0] for one in pattern.finditer(content)] or [default]
-    return _in_place_of(pattern, found, content, rng)
-
-
-def _odd_insert(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    place = int(rng.integers(len(content) + 1))
-    return content[:place] + ODD_TEXTS[rng.integers(len(ODD_TEXTS))] + content[place:]
+    return _in_place_of(pattern, pattern.findall(content), content, rng)
 
 
 def _deepen(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
@@ -113,8 +109,7 @@ def _lines(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) ->
 def _in_place_of(
     pattern: re.Pattern[bytes], values: Sequence[bytes], content: bytes, rng: np.random.Generator
 ) -> bytes:
-    found = list(pattern.finditer(content))
-    if not found:
+    if not (found := list(pattern.finditer(content))):
         return content
     place = found[rng.integers(len(found))]
     return content[: place.start()] + values[rng.integers(len(values))] + content[place.end() :]
@@ -124,28 +119,21 @@ def _flip(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> 
     return flip_bit(content, int(rng.integers(8 * len(content)))) if content else content
 
 
-def _odd_number(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return _in_place_of(_NUMBER, ODD_NUMBERS, content, rng)
-
-
-def _odd_text(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return _in_place_of(_WORD, ODD_TEXTS, content, rng)
-
-
 BYTES: tuple[Mutation, ...] = (
     *(_flip, _flip, _flip, _set_byte),
     lambda content, rng, _: content[: int(rng.integers(len(content) + 1))],  # cut
     _span_made(64, lambda _: b""),
-    _insert,
+    _inserted(lambda rng: rng.bytes(int(rng.integers(1, 17)))),
     _span_made(64, lambda piece: b"\x00" * len(piece)),
     _span_made(256, lambda piece: piece + piece),
-    lambda content, rng, _: _swap(content, rng),
-    _splice,
+    *(_swap, _splice),
     lambda content, rng, others: others[rng.integers(len(others))],  # a whole other file
 )
 TEXT: tuple[Mutation, ...] = (
-    *(_odd_number, _odd_number, _odd_number, _odd_text, _odd_text),
-    lambda content, rng, _: _own(_WORD, content, rng, b"a"),
-    lambda content, rng, _: _own(_NUMBER, content, rng, b"1"),
-    *(_odd_insert, _lines, _lines, _deepen),
+    *[lambda content, rng, _: _in_place_of(_NUMBER, ODD_NUMBERS, content, rng)] * 3,
+    *[lambda content, rng, _: _in_place_of(_WORD, ODD_TEXTS, content, rng)] * 2,
+    lambda content, rng, _: _own(_WORD, content, rng),
+    lambda content, rng, _: _own(_NUMBER, content, rng),
+    _inserted(lambda rng: ODD_TEXTS[rng.integers(len(ODD_TEXTS))]),
+    *(_lines, _lines, _deepen),
 )

@@ -13,7 +13,7 @@ from itembank_harnesses.inspect.command import last_run
 from itembank_harnesses.readers.inspect_samples import content_hash
 from tests.attacks.jobs import FAST, answers_of_session, job
 from tests.attacks.judging import contents
-from tests.attacks.running import run_here
+from tests.attacks.running import run_well
 from tests.harnesses.inspect.conftest import simulated_bank
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -24,7 +24,6 @@ IN_FLIGHT = 4
 
 
 def make_run_workplace(folder: Path) -> None:
-    """Make tasks, a bank and a gate of each harness."""
     import simulated_lm  # noqa: PLC0415 (of the examples)
 
     simulated_lm.write_tasks(folder / "tasks")
@@ -45,9 +44,7 @@ def make_run_workplace(folder: Path) -> None:
         "gate start logs/sim-4 --margin 0.12 -o gate",
         "gate start toy-base.parquet --margin 0.15 -o toy-gate",
     ):
-        outcome = run_here(line.split(), folder=folder)
-        if outcome.code:
-            raise RuntimeError(f"{line}: {outcome.err}{outcome.escaped}")
+        run_well(line.split(), folder)
 
 
 def left_by_run(path: Path) -> object:

@@ -7,7 +7,6 @@ import importlib
 import io
 import os
 import pkgutil
-import resource
 import signal
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from contextlib import chdir, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+from unittest import mock
 
 import itembank
 from itembank.cli.main import main
@@ -54,8 +54,6 @@ class HungError(BaseException):
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise `HungError` after so many seconds."""
-
     def ring(number: int, frame: object) -> None:
         raise HungError
 
@@ -70,7 +68,6 @@ def alarm(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _redirected(files: Sequence[IO[bytes]]) -> Iterator[None]:
-    """Put files in the place of the three standard streams."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept, streams = [os.dup(number) for number in range(3)], (sys.stdin, sys.stdout, sys.stderr)
@@ -94,16 +91,8 @@ def _redirected(files: Sequence[IO[bytes]]) -> Iterator[None]:
 @contextmanager
 def _at(folder: Path) -> Iterator[None]:
     """Work in a folder, and keep there what would be kept for the user: no earlier run must be found."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = CACHE
-    try:
-        with chdir(folder):
-            yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
+    with mock.patch.dict(os.environ, {VARIABLE: CACHE}), chdir(folder):
+        yield
 
 
 def run_here(
@@ -117,6 +106,13 @@ def run_here(
             main()
 
     return call_here(command, stdin=stdin, seconds=seconds)
+
+
+def run_well(words: Sequence[object], folder: Path | None = None, *, seconds: float = 60.0) -> Outcome:
+    outcome = run_here(words, folder=folder, seconds=seconds)
+    if outcome.code:
+        raise RuntimeError(f"{words}: {outcome.err}{outcome.escaped}")
+    return outcome
 
 
 def run_to_files(words: Sequence[object], folder: Path) -> None:
@@ -133,7 +129,6 @@ def run_to_files(words: Sequence[object], folder: Path) -> None:
 
 
 def call_here(command: Callable[[], object], *, stdin: bytes = b"", seconds: float = 60.0) -> Outcome:
-    """Call a function as if it were a command."""
     arguments, code, escaped = sys.argv, 0, ""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
@@ -149,14 +144,13 @@ def call_here(command: Callable[[], object], *, stdin: bytes = b"", seconds: flo
             code, escaped = 1, traceback.format_exc()
         finally:
             sys.argv = arguments
-        texts = []
         for file in (out, err):
             file.seek(0)
-            texts.append(file.read().decode("utf-8", errors="backslashreplace"))
+        texts = [file.read().decode("utf-8", errors="backslashreplace") for file in (out, err)]
     return Outcome(code, *texts, escaped)
 
 
-def fork(work: Callable[[], None], *, gibibytes: float | None = None) -> int:
+def fork(work: Callable[[], None]) -> int:
     """Start a process that does this work and ends; return its id.
 
     The caller must have imported whatever the work needs, and must not have used Polars: its threads do not survive
@@ -168,8 +162,6 @@ def fork(work: Callable[[], None], *, gibibytes: float | None = None) -> int:
     code = 70
     try:
         os.setsid()
-        if gibibytes is not None:
-            limit_memory(gibibytes)
         work()
         code = 0
     except BaseException:  # noqa: BLE001 (a fork must never go on as its parent)
@@ -178,9 +170,3 @@ def fork(work: Callable[[], None], *, gibibytes: float | None = None) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def limit_memory(gibibytes: float) -> None:
-    """Bound the memory that this process may ask for."""
-    limit = int(gibibytes * 2**30)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

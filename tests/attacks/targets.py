@@ -26,33 +26,13 @@ PREDICT = "study run prediction.toml -o prediction --jobs 1"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind of file under attack.
-
-    Attributes
-    ----------
-    file : str
-        Its place in the workplace, and in the folder of each case.
-    commands : tuple of tuples of str
-        What is run on it, one after the other.
-    beside : tuple of str
-        Other files and folders that the commands need.
-    writes : tuple of str
-        What the commands may leave: files, or folders with all that is in them.
-    is_gzipped : bool
-        Damage what is packed, and pack it again.
-    is_standard_input : bool
-        The commands read it there.
-    sign : function, optional
-        Makes the checksums right again for what is damaged, as somebody who means harm would.
-    """
-
-    file: str
-    commands: tuple[tuple[str, ...], ...]
-    beside: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ("out.parquet",)
-    is_gzipped: bool = False
-    is_standard_input: bool = False
-    sign: Callable[[Path], None] | None = None
+    file: str  # its place in the workplace, and in the folder of each case
+    commands: tuple[tuple[str, ...], ...]  # what is run on it, one after the other
+    beside: tuple[str, ...]  # other files and folders that the commands need
+    writes: tuple[str, ...]  # what the commands may leave: files, or folders with all that is in them
+    is_gzipped: bool = False  # damage what is packed, and pack it again
+    is_standard_input: bool = False  # the commands read it there
+    sign: Callable[[Path], None] | None = None  # makes the checksums right again, as somebody who means harm would
 
 
 def words_of(line: str) -> tuple[str, ...]:
@@ -83,14 +63,12 @@ def sign_journal(path: Path) -> None:
 
 
 def sign_gate(path: Path) -> None:
-    """Write the digest of a gate's plan anew."""
     path.write_text(json.dumps(with_digest(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
 
 
 def sign_selection(path: Path) -> None:
-    """Take the digest out of a selection."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    content.pop("sha256", None)
+    content.pop("sha256", None)  # without a digest nothing is compared
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
@@ -125,7 +103,11 @@ GATE = """\
 gate next gate other.csv JSON
 gate next gate other.csv --report page.html --junit gate.xml
 gate next gate --command 'echo 1' --model-id m JSON"""
-GATE_PLAN = "gate/gate.json"
+GATE_PLAN, PART = "gate/gate.json", "prediction/parts/00000/predictions.parquet"
+START_GATE = "gate new.csv other.csv --margin 0.4 JSON\ngate start other.csv --margin 0.4 -o begun JSON"
+USE_CACHE = "estimate cached new.csv --selection selection.json --method p-irt JSON"
+MAKE_PAGE, TELL = f"{ESTIMATE} --selection selection.json --report page.html", "session tell run.jsonl -"
+PREDICTION = "prediction prediction.toml prediction-data.parquet"
 JQ_IMPORT = "import deep.json --jq '.rows[] | {item_id: .doc.id, response: .marks.acc}' --model-id a TO"
 OPTIONS = "import logs --task capitals --spec probability.toml TO"
 OF_OTHER_TOOLS = {
@@ -180,17 +162,9 @@ TARGETS = {
             ),
         }.items()
     },
-    "cache: folds": target(
-        "cached/cache/folds.safetensors",
-        "estimate cached new.csv --selection selection.json --method p-irt JSON",
-        "cached new.csv selection.json",
-    ),
+    "cache: folds": target("cached/cache/folds.safetensors", USE_CACHE, "cached new.csv selection.json"),
     "bank of a page, signed": target(
-        "bank/arrays.safetensors",
-        f"{ESTIMATE} --selection selection.json --report page.html",
-        "bank new.csv selection.json",
-        "page.html",
-        sign=sign_bank,
+        "bank/arrays.safetensors", MAKE_PAGE, "bank new.csv selection.json", "page.html", sign=sign_bank
     ),
     "selection": target("selection.json", SELECTION, "bank new.csv other.csv"),
     "selection, unsigned": target(
@@ -198,9 +172,7 @@ TARGETS = {
     ),
     "journal": target("run.jsonl", SESSION, "bank", "page.html told.parquet"),
     "journal, signed": target("run.jsonl", SESSION, "bank", "page.html told.parquet", sign=sign_journal),
-    "answers": target(
-        "answers.jsonl", "session tell run.jsonl -", "bank run.jsonl", "run.jsonl", is_standard_input=True
-    ),
+    "answers": target("answers.jsonl", TELL, "bank run.jsonl", "run.jsonl", is_standard_input=True),
     "results to audit": target("past.csv", "check past.csv JSON\ncheck past.csv --report page.html", "", "page.html"),
     "chosen options": target("choices.csv", "check past.csv --choices choices.csv JSON", "past.csv"),
     "items to begin with": target("begin.csv", BEGIN, "", "begun"),
@@ -210,12 +182,7 @@ TARGETS = {
     "gate's plan": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate"),
     "gate's plan, signed": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate", sign=sign_gate),
     "gate's answers": target(f"gate/{GATE_ANSWERS}", GATE, "other.csv", "page.html gate.xml gate"),
-    "results to gate": target(
-        "other.csv",
-        "gate new.csv other.csv --margin 0.4 JSON\ngate start other.csv --margin 0.4 -o begun JSON",
-        "new.csv",
-        "begun",
-    ),
+    "results to gate": target("other.csv", START_GATE, "new.csv", "begun"),
     "excluded items": target("excluded.txt", "select bank -n 6 --method random --exclude excluded.txt JSON", "bank"),
     "study file": target("study.toml", RUN_STUDY, "study-data.parquet", "study"),
     "study manifest": target("study/manifest.json", f"study table study JSON\n{RUN_STUDY}", STUDY, "study"),
@@ -224,12 +191,7 @@ TARGETS = {
     "study summary": target("study/summary.parquet", "study table study JSON\nreport study PAGE", "study", "page.html"),
     "prediction file": target("prediction.toml", PREDICT, "prediction-data.parquet", "prediction"),
     "prediction manifest": target("prediction/manifest.json", "study table prediction JSON", "prediction"),
-    "prediction part": target(
-        "prediction/parts/00000/predictions.parquet",
-        f"{PREDICT}\nstudy table prediction JSON",
-        "prediction prediction.toml prediction-data.parquet",
-        "prediction",
-    ),
+    "prediction part": target(PART, f"{PREDICT}\nstudy table prediction JSON", PREDICTION, "prediction"),
     "prediction curves": target("prediction/curves.parquet", "study table prediction JSON", "prediction"),
     "simulated truth": target("made.truth.safetensors", "load_truth made.truth.safetensors"),
 }

@@ -1,5 +1,3 @@
-"""Kills, in a fresh process, as forks need one."""
-
 import json
 import subprocess
 import sys
@@ -8,13 +6,8 @@ from tests.attacks.conftest import SEED, TIMES
 
 
 def test_killed_commands_spoil_nothing():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.attacks", str(8 * TIMES), str(TIMES), str(5 + SEED)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600 * TIMES,
-    )
+    words = [sys.executable, "-m", "tests.attacks", str(8 * TIMES), str(TIMES), str(5 + SEED)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600 * TIMES)
     assert done.returncode == 0, done.stdout + done.stderr
     *kills, told = [json.loads(line) for line in done.stdout.splitlines()]
     n_killed = sum(int(one.get("was_killed", 0)) + one.get("n_killed", 0) for one in (*kills, told))

@@ -7,6 +7,7 @@ import pytest
 from tests.attacks.conftest import SEED, TIMES
 from tests.attacks.judging import ACCEPTED, REFUSED, problem_of_json, verdict
 from tests.attacks.mutated_files import attack
+from tests.attacks.mutating import mutate
 from tests.attacks.running import HUNG, Outcome, run_here
 from tests.attacks.targets import TARGETS
 
@@ -60,16 +61,11 @@ def test_problems_of_results(text, problem):
     assert problem_of_json(text) == problem
 
 
-def test_what_the_streams_say_is_caught_where_the_system_writes_it(tmp_path):
+def test_a_number_makes_the_same_damage_again_and_streams_are_caught_where_the_system_writes_them(workplace, tmp_path):
+    content = (workplace / "long.csv").read_bytes()
+    one, two = (mutate(content, np.random.default_rng(5), [b"other"]) for _ in range(2))
+    assert one == two != content
     outcome = run_here(["--version"])
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("itembank ")
     assert run_here(["nonsense"]).code == 2
-
-
-def test_a_number_makes_the_same_damage_again(workplace, tmp_path):
-    from tests.attacks.mutating import mutate  # noqa: PLC0415
-
-    content = (workplace / "long.csv").read_bytes()
-    one, two = (mutate(content, np.random.default_rng(5), [b"other"]) for _ in range(2))
-    assert one == two != content

@@ -10,7 +10,7 @@ import polars as pl
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.estimation.estimate import estimate
 from itembank.responses.response_files import write_responses
-from tests.attacks.running import run_here
+from tests.attacks.running import run_well
 from tests.bank.banks import make_bank
 from tests.cli.contract import foreign, harness_world, inspect_world
 from tests.cli.session.loops import FAST as FAST_SESSION
@@ -44,7 +44,6 @@ GATE_ANSWERS = "m.62c66a7a5dd7.answers.jsonl"
 
 
 def make_workplace(folder: Path) -> None:
-    """Make every file; run it where Polars may be used."""
     _tables(folder)
     _logs(folder)
     for tools in (foreign, harness_world, inspect_world):
@@ -56,9 +55,7 @@ def make_workplace(folder: Path) -> None:
 
 
 def _run(*words: object) -> None:
-    outcome = run_here(["--quiet", *words])
-    if outcome.code:
-        raise RuntimeError(f"{words} failed: {outcome.err}{outcome.escaped}")
+    run_well(["--quiet", *words])
 
 
 def _tables(folder: Path) -> None:
@@ -89,30 +86,23 @@ def _logs(folder: Path) -> None:
     """Logs of lm-evaluation-harness: two models, a task of options and one of exact matches."""
     rng = np.random.default_rng(2)
     for model in ("org/one", "org/two"):
-        tasks = {
-            "capitals": [_choice_sample(number, rng) for number in range(4)],
-            "digits": [sample(number, exact_match=float(rng.integers(2))) for number in range(4)],
-        }
+        tasks = {"capitals": [_choice_sample(number, rng) for number in range(4)]}
+        tasks["digits"] = [sample(number, exact_match=float(rng.integers(2))) for number in range(4)]
         write_run(folder / "logs", model, tasks, arguments=f"pretrained={model}")
 
 
 def _choice_sample(number, rng):
     """Make a question of three options, the second of which is right."""
     values = -9.0 * rng.random(3)
-    likelihoods = [[[f"{value:.3f}", "False"]] for value in values]
+    replies = [[f"{value:.3f}", "False"] for value in values]
     options = {f"gen_args_{k}": {"arg_0": "The capital is", "arg_1": f" city {k}"} for k in range(3)}
     document = {"question": f"question {number}", "choices": [f"city {k}" for k in range(3)], "answer": 1}
-    return sample(number, acc=float(values.argmax() == 1)) | {
-        "doc": document,
-        "target": "1",
-        "arguments": options,
-        "resps": likelihoods,
-        "filtered_resps": [one[0] for one in likelihoods],
-    }
+    answered = {"resps": [[one] for one in replies], "filtered_resps": replies}
+    row = sample(number, acc=float(values.argmax() == 1)) | answered
+    return row | {"doc": document, "target": "1", "arguments": options}
 
 
 def _bank(folder: Path) -> None:
-    """A bank, what is derived from it, and sessions."""
     bank = make_bank(n_models=12, n_items=18, n_dims=1)
     save_bank(bank, folder / "bank")
     answers = bank.responses.responses[0]
@@ -125,8 +115,8 @@ def _bank(folder: Path) -> None:
     _run(*start, "-o", folder / "run.jsonl")
     for item, response in list(zip(bank.responses.item_ids, answers, strict=True))[:3]:
         _run("session", "ask", folder / "run.jsonl")
-        words = ("session", "tell", folder / "run.jsonl", item, "--response", response, "--cost", "output_tokens=7")
-        _run(*words)
+        told = ("--response", response, "--cost", "output_tokens=7")
+        _run("session", "tell", folder / "run.jsonl", item, *told)
     told = [{"item_id": item, "response": 1} for item in bank.responses.item_ids[3:6]]
     (folder / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
     (folder / "excluded.txt").write_text("\n".join(bank.responses.item_ids[:3]) + "\n", encoding="utf-8")
@@ -150,9 +140,8 @@ def _around_a_bank(folder: Path) -> None:
     past = models.join(items, how="cross", maintain_order="left_right").with_columns(response=right)
     past.write_csv(folder / "past.csv")
     options = pl.Series("choice", ["A", "B"]).gather(rng.integers(0, 2, past.height))
-    past.select("model_id", "item_id", choice=pl.when(right == 1.0).then(pl.lit("C")).otherwise(options)).write_csv(
-        folder / "choices.csv"
-    )
+    choice = pl.when(right == 1.0).then(pl.lit("C")).otherwise(options)
+    past.select("model_id", "item_id", choice=choice).write_csv(folder / "choices.csv")
     late = models.join(pl.DataFrame({"item_id": [f"late/{k}" for k in range(6)], "scenario": "law"}), how="cross")
     late.with_columns(response=pl.Series(rng.integers(0, 2, late.height))).write_csv(folder / "late.csv")
     _run("gate", "start", folder / "new.csv", "--margin", 0.4, "-o", folder / "gate")
@@ -172,7 +161,6 @@ def _studies(folder: Path) -> None:
 
 
 def _compute(folder: Path) -> None:
-    """A suite of training runs, with their compute and losses."""
     suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=12, n_sizes=4, n_checkpoints=1)
     write_responses(suite.probability.with_tables(models=suite.models), folder / "suite.parquet")
     suite.models.write_csv(folder / "compute.csv")

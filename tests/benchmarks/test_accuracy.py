@@ -18,9 +18,8 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 def data_set():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 1)) + rng.normal(size=150)
-    models = pl.DataFrame(
-        {"model_id": [f"m{i}" for i in range(40)], "org": [f"org-{i // 3}" if i < 39 else None for i in range(40)]}
-    )
+    orgs = [f"org-{i // 3}" if i < 39 else None for i in range(40)]
+    models = pl.DataFrame({"model_id": [f"m{i}" for i in range(40)], "org": orgs})
     responses = ResponseMatrix.create((rng.random(x.shape) < 1.0 / (1.0 + np.exp(-x))).astype(float), models=models)
     dates = np.array([f"2024-{1 + i % 12:02d}" for i in range(40)])
     return DataSet("swebench_verified", responses, Variational(), ("date",), dates)
@@ -75,10 +74,7 @@ def test_a_small_study_gives_every_strategy_and_the_tables(data_set, monkeypatch
     summary = summarise(estimates)
     assert summary.height == 2 * 4 * 4  # numbers of items, selections, estimators
     assert summary["error"].is_between(0.0, 40.0).all()
-    plain, mixed = (
-        summary.filter((pl.col("selection") == "random") & (pl.col("estimator") == name))["error"].mean()
-        for name in ("plain", "++")
-    )
+    plain, mixed = (summary.filter(selection="random", estimator=name)["error"].mean() for name in ("plain", "++"))
     assert mixed < plain  # the item model is the truth here
     found = tables(summary)
     assert [text.count("| SWE-bench Verified | newest |") for text in found.values()] == [2, 1, 1, 1]

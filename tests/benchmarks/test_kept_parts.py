@@ -18,7 +18,7 @@ def parts(calls, *names):
     return {name: partial(made, calls, name) for name in names}
 
 
-def test_what_is_kept_is_not_made_again(tmp_path):
+def test_what_is_kept_is_not_made_again_also_after_a_stop(tmp_path):
     calls = []
     run_parts(tmp_path, parts(calls, "a", "b"))
     (tmp_path / "b.parquet").write_bytes(b"damaged")
@@ -26,15 +26,13 @@ def test_what_is_kept_is_not_made_again(tmp_path):
     assert calls == ["a", "b", "b", "c"]
     assert [table["name"].item() for table in found] == ["a", "b", "c"]
 
-
-def test_a_run_that_is_stopped_keeps_what_is_done(tmp_path):
     def stopped():
         raise KeyboardInterrupt
 
     calls = []
     with pytest.raises(KeyboardInterrupt):
-        run_parts(tmp_path, {**parts(calls, "a"), "b": stopped, **parts(calls, "c")})
-    (found,) = run_parts(tmp_path, parts(calls, "a", "b", "c"), only_kept=True)
+        run_parts(tmp_path / "stopped", {**parts(calls, "a"), "b": stopped, **parts(calls, "c")})
+    (found,) = run_parts(tmp_path / "stopped", parts(calls, "a", "b", "c"), only_kept=True)
     assert calls == ["a"]
     assert found["name"].item() == "a"
 
@@ -71,9 +69,8 @@ def test_code_used_follows_imports_kernels_named_by_text_and_lazy_packages(tmp_p
         "src/itembank/estimation/point_methods.py",  # a kernel, named by text
         "src/itembank/planning/select.py",  # by another name in the file
     } <= names
-    assert not any(
-        name.startswith(("src/itembank/cli/", "src/itembank/harnesses/", "src/itembank_harnesses/")) for name in names
-    )
+    never = ("src/itembank/cli/", "src/itembank/harnesses/", "src/itembank_harnesses/")
+    assert not any(name.startswith(never) for name in names)
     code = tmp_path / "study.py"
     code.write_text("import itembank as ib")
     assert ROOT / "src" / "itembank" / "estimation" / "estimate.py" in files_used(code)  # a name of `ib`

@@ -26,26 +26,16 @@ PAIRS = (DEFAULT, IRT, ("stratified", "aipw"), ("bayesian-quadrature", "bayesian
 @pytest.fixture(scope="module")
 def spec(rival_methods):
     selectors, estimators = (tuple(dict.fromkeys(names)) for names in zip(*PAIRS, strict=True))
-    return StudySpec(
-        "bfcl_v1",
-        splits=(NamedGroup("is_odd", (True,), name="native"),),
-        selectors=selectors,
-        estimators=estimators,
-        pairs=PAIRS,
-        n_items=(12,),
-        calibration=CalibrationChoice("map", n_dims=1),
-        repeats=2,
-    )
+    methods = {"selectors": selectors, "estimators": estimators, "pairs": PAIRS}
+    choices = {"calibration": CalibrationChoice("map", n_dims=1), "n_items": (12,), "repeats": 2}
+    return StudySpec("bfcl_v1", splits=(NamedGroup("is_odd", (True,), name="native"),), **methods, **choices)
 
 
 @pytest.fixture(scope="module")
 def estimates(spec, few_folds):
-    (make,) = parts("bfcl_v1", spec, RESPONSES).values()
+    ((name, make),) = parts("bfcl_v1", spec, RESPONSES).items()
+    assert name == "native-0to1-0"  # after its split, repeats and fold
     return make()
-
-
-def test_a_part_is_named_after_its_split_repeats_and_fold(spec):
-    assert list(parts("bfcl_v1", spec, RESPONSES)) == ["native-0to1-0"]
 
 
 def test_two_stages_are_those_of_the_verbs(spec, estimates):
@@ -61,7 +51,7 @@ def test_two_stages_are_those_of_the_verbs(spec, estimates):
     assert found["n_used"].to_list() == [12, 12]
 
 
-def test_a_cell_compares_the_default_with_every_method(estimates):
+def test_a_cell_compares_the_default_with_every_method_and_goals_name_those_that_miss_them(estimates):
     (record,) = cells(estimates)
     default, irt = (of_method(estimates, method) for method in (DEFAULT, IRT))
     error = [100.0 * (one["estimate"] - one["truth"]).abs().mean() for one in (default, irt)]
@@ -70,6 +60,13 @@ def test_a_cell_compares_the_default_with_every_method(estimates):
     assert record["best"] in set(PAIRS) & set(PUBLISHED)
     assert record["n_models"] == 20
     assert record["coverage"] == pytest.approx(IntervalQuality.of(default).coverage)
+    (record,) = cells(estimates)
+    draws = 1.2 + 0.1 * (-1.0) ** np.arange(DRAWS)
+    lost = {**record, "ratio": Resampled(1.2, draws), "coverage": 0.9}
+    text = goals.markdown([lost, {**record, "coverage": 0.95, "study": "swebench_verified"}])
+    assert "one batch (goal: none): BFCL native 12: 1.20 ± 0.10" in text
+    assert "BFCL native 12: 0.900" in text
+    assert "SWE-bench Verified native 12:" in text.splitlines()[2]
 
 
 def of_chance(estimates):
@@ -83,66 +80,39 @@ def test_every_estimate_is_in_one_band(estimates):
     default = bands.default_estimates(pl.concat([estimates, again]))
     assert default.height == 40
     families = {"bfcl_v1": {model: f"org-{number % 3}" for number, model in enumerate(RESPONSES.model_ids)}}
-    for groups in (
-        bands.by_misfit(default),
-        bands.by_flag(default),
-        bands.by_decile(default),
-        bands.by_family(default, families),
-    ):
+    by_one = [of(default) for of in (bands.by_misfit, bands.by_flag, bands.by_decile)]
+    for groups in (*by_one, bands.by_family(default, families)):
         assert sorted(model for rows in groups.values() for model in rows["model_id"]) == sorted(default["model_id"])
-    assert all(rows["misfit"].is_between(0.7, 1.3).all() for rows in [bands.by_misfit(default)["0.7 to 1.3"]])
+    assert bands.by_misfit(default)["0.7 to 1.3"]["misfit"].is_between(0.7, 1.3).all()
     ranked = list(bands.by_decile(default).values())
     assert [rows.height for rows in ranked] == [4] * 10
     assert all(one["estimate"].max() <= two["estimate"].min() for one, two in pairwise(ranked))
     default = bands.default_estimates(of_chance(estimates))
-    kind = {
-        model: "large" if number < 8 else f"small-{number}"
-        for number, model in enumerate(default["model_id"].unique().sort())
-    }
+    models = default["model_id"].unique().sort()
+    kind = {model: "large" if number < 8 else f"small-{number}" for number, model in enumerate(models)}
     found = bands.by_family(default, {"bfcl_v1": kind})
     assert {name: rows.height for name, rows in found.items()} == {"BFCL: large": 16, "BFCL: others": 24}
 
 
-def test_the_running_percentile_of_right_intervals_is_their_half_width():
+def test_running_percentiles_of_right_intervals_are_their_half_width_and_wilsons_are_the_textbooks():
     rng = np.random.default_rng(0)
     width = rng.uniform(1.0, 5.0, 20_000)
     middle, percentile = running_percentile(width, np.abs(rng.normal(size=width.size)) * width / 1.96)
     assert middle.size > 10
     np.testing.assert_allclose(percentile, middle, rtol=0.12)
     assert running_percentile(width[:30], width[:30])[0].size == 0  # too few to tell
-
-
-def test_goals_name_the_cells_that_miss_them(estimates):
-    (record,) = cells(estimates)
-    draws = 1.2 + 0.1 * (-1.0) ** np.arange(DRAWS)
-    lost = {**record, "ratio": Resampled(1.2, draws), "coverage": 0.9}
-    text = goals.markdown([lost, {**record, "coverage": 0.95, "study": "swebench_verified"}])
-    assert "one batch (goal: none): BFCL native 12: 1.20 ± 0.10" in text
-    assert "BFCL native 12: 0.900" in text
-    assert "SWE-bench Verified native 12:" in text.splitlines()[2]
-
-
-def test_wilson_intervals_are_those_of_the_textbook():
-    """Eight of ten, and ten of ten, whose lower end is n / (n + z^2)."""
+    # eight of ten, and ten of ten, whose lower end is n / (n + z^2)
     low, high = wilson_interval(np.array([0.8, 1.0]), np.array([10, 10]))
     np.testing.assert_allclose(low, [0.49016, 10.0 / (10.0 + NORMAL_95**2)], atol=1e-5)
     np.testing.assert_allclose(high, [0.94332, 1.0], atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def bank():
-    return ib.calibrate(RESPONSES, "map")
-
-
-def test_random_sampling_errs_as_much_as_the_formula_of_simple_random_sampling_says(bank):
-    n_items, answers = 20, RESPONSES.responses
+def test_random_sampling_errs_as_the_formula_says_and_models_count_as_often_as_they_are_tested():
+    bank, n_items, answers = ib.calibrate(RESPONSES, "map"), 20, RESPONSES.responses
     variance = answers.var(axis=1, ddof=1) / n_items * (1.0 - n_items / RESPONSES.n_items)  # Cochran 1977, eq. 2.8
     found = sampling_errors(bank, n_items, 400)
     assert found.mean() == pytest.approx(np.sqrt(2.0 * variance / np.pi).mean(), rel=0.1)
     np.testing.assert_allclose(sampling_errors(bank, bank.n_items, 2), 0.0, atol=1e-12)
-
-
-def test_models_count_as_often_as_a_split_tests_them():
     models = RESPONSES.models
     assert times_tested(make_folds(LeaveOneOut(), models, 3, 0), models.height).tolist() == [3] * models.height
     drawn = times_tested(make_folds(RandomShare(), models, 3, 0), models.height)

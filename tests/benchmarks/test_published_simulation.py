@@ -47,7 +47,7 @@ def test_the_default_method_does_no_worse_in_one_trial(item_model):
     assert ours < 1.02 * theirs
 
 
-def test_errors_do_not_depend_on_the_scale_that_was_found():
+def test_errors_do_not_depend_on_the_scale_that_was_found_and_budgets_share_their_truth():
     rng = np.random.default_rng(0)
     truth = Truth(rng.normal(size=5), rng.lognormal(0.0, 0.5, 40), rng.normal(size=40))
     found = Found(truth.discrimination * 1.1, truth.difficulty + 0.1 * rng.normal(size=40))
@@ -56,9 +56,6 @@ def test_errors_do_not_depend_on_the_scale_that_was_found():
     for name in ("difficulty", "difficulty_fitted", "discrimination", "correlation"):
         assert getattr(other, name) == pytest.approx(getattr(one, name), rel=1e-9)
     assert other.difficulty_centred > one.difficulty_centred
-
-
-def test_budgets_share_their_truth():
     first, second = list(counted_draws("2pl", 1, (8,), (4, 16)))
     np.testing.assert_array_equal(first.truth.difficulty, second.truth.difficulty)
     assert first.n_correct.max() <= 4 < second.n_correct.max() <= 16

@@ -14,16 +14,11 @@ def test_the_other_version_is_a_checkout_an_interpreter_or_a_revision():
         assert there == Side(sys.executable, ROOT / "src")
     with side_of(sys.executable) as there:
         assert there == Side(sys.executable, None)
-    with (
-        pytest.raises(
-            SystemExit, match="must be a checkout, an interpreter or a revision of this repository, got 'no'"
-        ),
-        side_of("no"),
-    ):
+    with pytest.raises(SystemExit, match="revision of this repository, got 'no'"), side_of("no"):
         pass
 
 
-def test_sides_take_turns_and_the_first_round_does_not_count(monkeypatch):
+def test_sides_take_turns_the_first_round_does_not_count_and_what_every_other_says_is_named(monkeypatch):
     order = []
 
     def seconds(side, compiled):
@@ -38,9 +33,6 @@ def test_sides_take_turns_and_the_first_round_does_not_count(monkeypatch):
     assert "is not there" in list(table(found))[2]
     assert found["call"][0].tolist() == [4.0, 5.0]
     assert found["call"][1].tolist() == [3.0, 6.0]
-
-
-def test_only_what_every_round_says_is_named():
     found = {
         "same": (np.array([1.0, 1.4]), np.array([1.0, 1.0])),
         "slower": (np.array([1.2, 1.4]), np.array([1.0, 1.0])),

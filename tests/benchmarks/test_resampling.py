@@ -31,10 +31,8 @@ def test_standard_errors_are_those_of_a_mean_over_models_and_cancel_in_ratios():
 
 def test_the_geometric_mean_is_surer_than_its_cells():
     rng = np.random.default_rng(3)
-    cells = [
-        mean_error(table_of(rng.exponential(1.0, 60)), seed) / mean_error(table_of(rng.exponential(2.0, 60)), seed)
-        for seed in range(9)
-    ]
+    pairs = [[table_of(rng.exponential(mean, 60)) for mean in (1.0, 2.0)] for _ in range(9)]
+    cells = [mean_error(one, seed) / mean_error(other, seed) for seed, (one, other) in enumerate(pairs)]
     mean = geometric_mean(cells)
     assert mean.value == pytest.approx(np.prod([cell.value for cell in cells]) ** (1 / 9))
     relative = np.mean([(cell.error / cell.value) ** 2 for cell in cells]) ** 0.5
@@ -48,16 +46,9 @@ def test_intervals_of_shares_are_clopper_and_pearsons(n_held, n):
 
 
 def test_interval_quality_by_hand():
-    table = pl.DataFrame(
-        {
-            "model_id": ["a", "a", "b", "c"],
-            "truth": [0.50, 0.50, 0.60, 0.70],
-            "estimate": [0.52, 0.49, 0.60, 0.60],
-            "low": [0.48, 0.45, 0.56, 0.55],
-            "high": [0.56, 0.53, 0.64, 0.65],
-        }
-    )
-    found = IntervalQuality.of(table)
+    columns = {"truth": [0.50, 0.50, 0.60, 0.70], "estimate": [0.52, 0.49, 0.60, 0.60]}
+    columns |= {"low": [0.48, 0.45, 0.56, 0.55], "high": [0.56, 0.53, 0.64, 0.65]}
+    found = IntervalQuality.of(pl.DataFrame({"model_id": ["a", "a", "b", "c"], **columns}))
     assert (found.n_estimates, found.n_models, found.coverage) == (4, 3, 0.75)
     assert found.error == pytest.approx((2.0 + 1.0 + 0.0 + 10.0) / 4)
     assert found.half_width == pytest.approx((4.0 + 4.0 + 4.0 + 5.0) / 4)

@@ -18,21 +18,18 @@ from itembank.calibration.variational.cells import normal_expectation
 from itembank.responses.responses import ResponseMatrix
 
 
-def test_a_tool_in_its_process_finds_abilities_and_probabilities():
-    problem = simulate(40, 50, 1)
-    cost, fitted = fit_one.fit(tool_named("itembank"), problem.responses, 1)
+def test_tools_find_abilities_and_probabilities_or_say_that_they_are_not_installed():
+    made = simulate(40, 50, 1)
+    cost, fitted = fit_one.fit(tool_named("itembank"), made.responses, 1)
     theta, chances = fitted
     assert theta.shape == (40, 1)
     assert chances.shape == (40, 50)
     assert cost["peak_megabytes"] > 10.0
     assert cost["cpu_seconds"] > 0.0
     # What stands for each item at its own mean is worse than a fit.
-    mean = np.broadcast_to(np.nanmean(problem.responses, axis=0), chances.shape)
-    found, trivial = (held_out_log_likelihood(problem.hidden, problem.masked, p) for p in (chances, mean))
+    mean = np.broadcast_to(np.nanmean(made.responses, axis=0), chances.shape)
+    found, trivial = (held_out_log_likelihood(made.hidden, made.masked, p) for p in (chances, mean))
     assert found > trivial
-
-
-def test_a_tool_that_is_not_installed_says_so():
     missing = replace(TOOLS[2], module="no_such_package")
     assert fit_one.fit(missing, np.zeros((3, 3)), 1) == ({"skipped": "not installed"}, None)
 
@@ -135,11 +132,14 @@ printf '0.5\n-0.5\n0\n' > "$2/theta.csv"; printf '2,1\n1,0\n' > "$2/items.csv" "
         adapters.fit_r_mirt(np.array([[1.0, 1.0], [0.0, 0.0]]), 1)
 
 
+def problem(seed):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((6, 4)) < 0.2, np.nan, rng.integers(0, 2, (6, 4))), rng.normal(size=6 + 2 * 4)
+
+
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_the_gradient_is_that_of_the_loss(prior):
-    rng = np.random.default_rng(0)
-    responses = np.where(rng.random((6, 4)) < 0.2, np.nan, rng.integers(0, 2, (6, 4)))
-    point = rng.normal(size=6 + 2 * 4)
+    responses, point = problem(0)
     _, gradient = loss_and_gradient(point, responses, prior)
     numeric = approx_fprime(point, lambda x: loss_and_gradient(x, responses, prior)[0], 1e-6)
     assert gradient == pytest.approx(numeric, abs=1e-4)
@@ -147,9 +147,7 @@ def test_the_gradient_is_that_of_the_loss(prior):
 
 def test_the_prior_of_jml_is_its_penalty():
     """The density is its loss a cell, times the number of cells: mean loss + 0.01 * mean of squared parameters."""
-    rng = np.random.default_rng(1)
-    responses = np.where(rng.random((6, 4)) < 0.2, np.nan, rng.integers(0, 2, (6, 4)))
-    point = rng.normal(size=6 + 2 * 4)
+    responses, point = problem(1)
     theta, difficulty, slope = point[:6, None], point[6:10], np.exp(point[10:])
     p = expit(slope * (theta - difficulty))
     cells = np.where(responses == 1.0, np.log(p), np.log1p(-p))[~np.isnan(responses)]
@@ -158,14 +156,11 @@ def test_the_prior_of_jml_is_its_penalty():
     assert found == pytest.approx(expected)
 
 
-def test_the_maximum_is_one_and_recovers_the_truth():
-    problem = simulate(60, 80, 1)
-    theta, chances = joint_map(problem.responses, JointPrior())
-    assert np.corrcoef(theta[:, 0], problem.theta[:, 0])[0, 1] > 0.9
-    assert np.sqrt(np.mean((chances - problem.chances) ** 2)) < 0.1
-
-
-def test_averaged_probabilities_are_those_of_draws_from_the_posterior():
+def test_the_maximum_recovers_the_truth_and_averaged_probabilities_are_those_of_posterior_draws():
+    made = simulate(60, 80, 1)
+    theta, chances = joint_map(made.responses, JointPrior())
+    assert np.corrcoef(theta[:, 0], made.theta[:, 0])[0, 1] > 0.9
+    assert np.sqrt(np.mean((chances - made.chances) ** 2)) < 0.1
     rng = np.random.default_rng(2)
     found = fit_item_model(ResponseMatrix.create(simulate(30, 12, 1).hidden), "variational")
     items = np.column_stack([found.parameters.loadings, found.parameters.intercept])

@@ -9,12 +9,9 @@ from itembank.responses.responses import ResponseMatrix
 from itembank_studies.study_files import load_study
 
 
-def test_every_study_of_shifts_has_the_methods_of_its_table():
+def test_studies_of_shifts_have_the_methods_of_their_table_and_prompts_of_models_asked_both_ways(tmp_path, monkeypatch):
     for name in shifts.NAMES:
         assert set(shifts.METHODS.values()) <= set(load_study(shifts.STUDIES / f"{name}.toml").pairs)
-
-
-def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monkeypatch):
     folder = tmp_path / "data" / "livecodebench"
     folder.mkdir(parents=True)
     asked = [("a", "codeexecution"), ("a", "codeexecution_cot"), ("b", "codeexecution"), ("a", "selfrepair")]
@@ -27,10 +24,8 @@ def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monk
     monkeypatch.setenv("ITEMBANK_SHARED", str(tmp_path))
     shifts.write_prompts(tmp_path)
     responses = read_responses(Path(tmp_path / "prompts.parquet"))
-    assert responses.models.sort("model_id").rows() == [
-        ("a, at once", "a", "at once"),
-        ("a, step by step", "a", "step by step"),
-    ]
+    ways = [("a, at once", "a", "at once"), ("a, step by step", "a", "step by step")]
+    assert responses.models.sort("model_id").rows() == ways
     assert responses.responses.tolist() == [[0.0, 0.0, 1.0]] * 2
     nan = float("nan")
     cells = [[nan, nan, nan], [1.0, 0.0, nan], [0.0, 1.0, 1.0]]

@@ -50,12 +50,9 @@ def run_page(text, name):
 
 def in_bash(code):
     """Run a block as a reader would, with this environment's programs first and no network; return what it prints."""
-    environment = {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "COLUMNS": str(WIDTH),
-        "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(Path(".hf").resolve()),
-    }
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    of_hub = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(".hf").resolve())}
+    environment = {"PATH": path, "COLUMNS": str(WIDTH), **of_hub}
     command = ["bash", "-euo", "pipefail", "-c", code]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -32,10 +32,8 @@ def act(tmp_path, monkeypatch):
     def run(baseline="old.csv", candidate="", *, margin="0.05", bank="", arguments="", undecided="failure"):
         given = {"BASELINE": baseline, "CANDIDATE": candidate, "MARGIN": margin, "BANK": bank, "ARGUMENTS": arguments}
         places = {"RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_OUTPUT": str(tmp_path / "outputs")}
-        done = subprocess.run(
-            [*SHELL, GATE], env={**os.environ, **given, **places, "UNDECIDED": undecided},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        environment = {**os.environ, **given, **places, "UNDECIDED": undecided}
+        done = subprocess.run([*SHELL, GATE], env=environment, capture_output=True, text=True, check=False)
         outputs = dict(line.split("=") for line in (tmp_path / "outputs").read_text().splitlines())
         (tmp_path / "outputs").write_text("")
         assert outputs.keys() <= {"verdict"}
@@ -61,10 +59,8 @@ def test_each_verdict_has_its_output_and_exit_code(act, tmp_path):
 
 
 def test_a_started_gate_takes_results_or_a_command(act):
-    subprocess.run(
-        [sys.executable, "-m", "itembank", "gate", "start", "old.csv", "--margin", "0.05", "-o", "gate"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    words = ("gate", "start", "old.csv", "--margin", "0.05", "-o", "gate")
+    subprocess.run([sys.executable, "-m", "itembank", *words], check=True, capture_output=True)
     assert act("gate", "bad.csv", margin="")[:2] == (1, "fail")
     by_command = "--command=grep -q 2 word {item_id}\n--exit-code\n--model-id=a; touch pwned"
     code, verdict, printed = act("gate", margin="", arguments=by_command)

@@ -1,13 +1,14 @@
-"""Every option and command that a document names exists, and belongs to the command it is named with."""
+"""Options and commands that documents name exist and belong together, and all are in the reference."""
 
 import functools
+import importlib
 import re
 from pathlib import Path
 
 import click
 import pytest
 
-from itembank.cli.main import cli
+from itembank.cli.main import cli, sections
 from itembank.errors import did_you_mean
 from itembank_harnesses.harbor import AGENT, OWNED
 
@@ -15,13 +16,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     path
     for pattern in (
-        "*.md",
-        "contributing/*.md",
-        "docs/*.md",
-        "docs/*.ipynb",
-        "benchmarks/**/*.md",
-        "examples/**/*.md",
-        "examples/**/*.y*ml",
+        *("*.md", "contributing/*.md", "docs/*.md", "docs/*.ipynb"),
+        *("benchmarks/**/*.md", "examples/**/*.md", "examples/**/*.y*ml"),
     )
     for path in REPOSITORY.glob(pattern)
     if path.name not in {"cli.md", "CHANGELOG.md", "notebook.md"}  # made of the commands; what was true once
@@ -35,25 +31,11 @@ PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|harbor|tau
 FOREIGN = {
     *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
     *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
-    *(
-        "--epochs",
-        "--display",
-        "--log-dir",
-        "--no-log-realtime",
-        "--no-fail-on-error",
-        "--sample-id",
-        "--model-role",
-    ),  # Inspect
+    *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error"),  # Inspect
+    *("--sample-id", "--model-role"),
     *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name", "--max-retries"),
-    *(
-        "--only-kept",
-        "--draws",
-        "--repeat",
-        "--breaks",
-        "--hook-type",
-        "--upgrade",
-        "--filter",
-    ),  # benchmarks, the tutorials' agent, promptfoo, pre-commit, pip, mini-SWE-agent
+    # benchmarks, the tutorials' agent, promptfoo, pre-commit, pip, mini-SWE-agent
+    *("--only-kept", "--draws", "--repeat", "--breaks", "--hook-type", "--upgrade", "--filter"),
 }
 OF_SOURCES = {
     *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),
@@ -121,11 +103,8 @@ def test_options_exist_and_belong_to_their_command(page):
     assert unknown_options(text) == []
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(path for path in SOURCES.iterdir() if path.is_dir()), ids=lambda path: path.name
-)
-def test_messages_and_help_name_options_that_exist(folder):
-    for path in folder.rglob("*.py"):
+def test_messages_and_help_name_options_that_exist():
+    for path in SOURCES.rglob("*/*.py"):
         text = path.read_text(encoding="utf-8")
         assert list(wrong_calls(text)) == [], path
         assert sorted({*unknown_options(text)} - OF_SOURCES) == [], path
@@ -135,9 +114,48 @@ def test_a_wrong_option_and_a_wrong_command_are_found():
     text = (
         "`itembank select b --numbers 3`, `itembank bank raise b`, `--no-such`, `itembank gate a b --prize 1 -- --yes`"
     )
-    assert list(wrong_calls(text)) == [
-        "itembank select has no --numbers.",
-        "itembank bank raise is no command",
-        "itembank gate has no --prize.",
-    ]
+    wrong = ("select has no --numbers.", "bank raise is no command", "gate has no --prize.")
+    assert list(wrong_calls(text)) == [f"itembank {one}" for one in wrong]
     assert unknown_options(text) == ["--no-such", "--numbers", "--prize", "--yes"]
+
+
+COMMANDS = [name for commands in sections().values() for name in commands]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    return importlib.import_module("make_cli_reference").reference()
+
+
+def test_every_command_and_option_is_there_with_a_help_text(page):
+    for name in COMMANDS:
+        assert f"`itembank {name}`" in page
+        command = cli.get_command(click.Context(cli), name)
+        section = page.split(f"### `itembank {name}`")[1].split("\n### ")[0]
+        for option in (one for one in command.params if isinstance(one, click.Option) and not one.hidden):
+            assert all(f"`{spelling}`" in section for spelling in option.opts)
+
+    def options(command, path):
+        for one in command.params:
+            if isinstance(one, click.Option):
+                yield f"{path} {one.opts[0]}", one.help
+        for name, child in getattr(command, "commands", {}).items():
+            yield from options(child, f"{path} {name}")
+
+    for name in COMMANDS:
+        for spelling, text in options(cli.get_command(click.Context(cli), name), name):
+            assert text, f"{spelling} has no help"
+
+
+def test_every_key_is_explained_once_for_each_meaning(page):
+    keys, described = page.split("## JSON")[1].split("### What keys mean")
+    described, units = described.split("### Units")
+    lines = [line.split(":")[0] for line in described.splitlines() if line.startswith("- ")]
+    assert len(set(lines)) == len(lines)
+    assert {line.split("`")[1] for line in lines} == set(
+        re.findall("`([^`]+)`", re.sub("(?m)^#.*|Printed by.*|In `.*?`:", "", keys.split("unit.")[1]))
+    )
+    assert {line.rpartition("(")[2].rstrip(")") for line in lines} <= {
+        line[2:].split(":")[0] for line in units.splitlines()
+    }

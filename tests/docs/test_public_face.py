@@ -63,15 +63,14 @@ def test_a_release_has_the_version_of_its_tag_and_notes(tmp_path):
     assert code("v1.3.0").returncode != 0
 
 
-def test_the_citation_names_this_version():
+def test_the_citation_the_promise_and_hosted_documents_are_of_this_version():
     citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {PROJECT['version']}\nlicense: {PROJECT['license']}\n" in citation
-
-
-def test_hosted_documents_install_extras_that_exist():
     text = (REPOSITORY / ".readthedocs.yaml").read_text(encoding="utf-8")
     extras = re.search(r"-e '\.\[([\w,]+)\]'", text)[1].split(",")
     assert set(extras) <= set(PROJECT["optional-dependencies"])
+    page = (REPOSITORY / "contributing" / "versions.md").read_text(encoding="utf-8")
+    assert int(re.search(r"\| bank \(`bank\.json`\) \| (\d+);", page)[1]) == SCHEMA_VERSION
 
 
 def test_installing_is_advised_as_it_works_today():
@@ -85,15 +84,8 @@ def test_installing_is_advised_as_it_works_today():
     ]
     early = [one for one in lines if re.search(r"itembank\[[\w,-]+\]['`]|pip install (-\S+ )*itembank\b", one[1])]
     assert [one for one in early if "first release" not in one[1]] == []
-    extras = {
-        name for _, line in lines for found in re.findall(r"'\.\[([\w,-]+)\]'", line) for name in found.split(",")
-    }
+    extras = set(",".join(found for _, line in lines for found in re.findall(r"'\.\[([\w,-]+)\]'", line)).split(","))
     assert {"report", "lm-eval", "inspect", "hub"} <= extras - {"NAME"} <= set(PROJECT["optional-dependencies"])
-
-
-def test_the_promise_names_the_bank_formats_that_are_read():
-    page = (REPOSITORY / "contributing" / "versions.md").read_text(encoding="utf-8")
-    assert int(re.search(r"\| bank \(`bank\.json`\) \| (\d+);", page)[1]) == SCHEMA_VERSION
 
 
 def test_the_skill_gives_a_score_of_swe_bench_in_eight_commands(tmp_path, monkeypatch):
@@ -129,7 +121,7 @@ def test_the_template_of_a_package_passes_its_own_test(tmp_path, monkeypatch):
     entry_points_of.cache_clear()
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
+PAGE = REPOSITORY / "docs" / "api.md"
 
 
 def public_names():
@@ -140,12 +132,9 @@ def public_names():
     return [*top, *(f"itembank.{space}.{name}" for space, names in spaces.items() for name in names)]
 
 
-def test_every_public_name_is_on_the_page():
+def test_public_names_are_those_on_the_page():
     words = PAGE.read_text(encoding="utf-8").split()
     assert [name for name in public_names() if name not in words] == []
-
-
-def test_every_name_on_the_page_exists():
     words = {word for word in PAGE.read_text(encoding="utf-8").split() if word.startswith("itembank.")}
     assert len(words) > 100
     deeper = {word for word in words if word.count(".") > 2}  # what results are made of

@@ -44,6 +44,7 @@ def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, most, e
     broke = error not in {None, "AgentTimeoutError"}
     is_right = chance(llm, folder.name, number) < 0.5 + float(llm.rpartition("-")[2]) - about["difficulty"]
     provider, _, name = llm.partition("/")
+    times = {"started_at": "2026-11-10T12:00:00Z", "finished_at": "2026-11-10T12:01:00Z"}
     rewards = {"reward": float(is_right)} if most is None else {"style": 0.0, "tests": most * is_right}
     result = {
         "task_name": about["task"]["name"],
@@ -61,9 +62,7 @@ def write_trial(job, folder, number, *, agent, llm, dataset, multiplier, most, e
         "exception_info": error and {"exception_type": error, "exception_message": "x"},
         "started_at": f"2026-11-10T12:00:{number:02d}Z",
         "finished_at": "2026-11-10T12:09:00Z",
-        "agent_execution": None
-        if broke
-        else {"started_at": "2026-11-10T12:00:00Z", "finished_at": "2026-11-10T12:01:00Z"},
+        "agent_execution": None if broke else times,
     }
     place = job / result["trial_name"]
     (place / "agent").mkdir(parents=True)

@@ -37,14 +37,11 @@ def made(tmp_path_factory):
         (data_set / task).mkdir(parents=True)
         text = f'difficulty = {number / 20}\n[task]\nname = "org/{task}"\n'
         (data_set / task / "task.toml").write_text(text)
-    config = {
-        "n_attempts": 2,
-        "datasets": [{"path": str(data_set), "task_names": ["*"]}],
-        "jobs_dir": str(place / "jobs"),
-    }
+    config = {"n_attempts": 2, "datasets": [{"path": str(data_set), "task_names": ["*"]}]}
+    path = place / "job.json"
     for number in range(16):
-        path = place / "job.json"
-        path.write_text(json.dumps({**config, "job_name": f"2026-11-{number + 10}__12-00-00"}))
+        job = {"jobs_dir": str(place / "jobs"), "job_name": f"2026-11-{number + 10}__12-00-00"}
+        path.write_text(json.dumps({**config, **job}))
         main(["run", "-c", str(path), "-a", "terminus-2", "-m", f"own/m{number}-{number / 15:.2f}"])
     bank = ib.calibrate(read_responses(place / "jobs"))
     save_bank(bank, place / "bank")
@@ -66,12 +63,10 @@ def harbor(made, monkeypatch, tmp_path):
 
 def trials(folder):
     """Names of the tasks of all trials with a verdict, or that were lost."""
-    found = [
-        json.loads(text) for one in sorted(folder.glob("job-*/*/result.json")) if len(text := one.read_text()) > 40
-    ]
-    return sorted(
-        one["task_name"] for one in found if (one["exception_info"] or {}).get("exception_type") != "CancelledError"
-    )
+    texts = [one.read_text() for one in folder.glob("job-*/*/result.json")]
+    found = [json.loads(text) for text in texts if len(text) > 40]
+    ended = [(one["task_name"], (one["exception_info"] or {}).get("exception_type")) for one in found]
+    return sorted(task for task, error in ended if error != "CancelledError")
 
 
 def chosen(folder):
@@ -269,6 +264,7 @@ print("the mean of one task")
 
 
 COSTS = {"input_tokens": 100.0, "output_tokens": 10.0, "cost_usd": 0.5, "seconds": 60.0}
+TAU2_COSTS = {"cost_usd": 0.25, "seconds": 60.0}
 
 
 def recipe(name):
@@ -284,15 +280,9 @@ def recipe(name):
         ("harbor_task.sh", "org/t19", None, None, "No tasks matched"),
         ("harbor_task.sh", "org/t01", "AgentTimeoutError", {"response": 1.0, "costs": COSTS}, ""),
         ("harbor_task.sh", "org/t01", SILENT, {"costs": {}}, "no verdict: 1 harness error"),
-        ("tau2_task.sh", "airline/1", None, {"response": 1.0, "costs": {"cost_usd": 0.25, "seconds": 60.0}}, ""),
-        ("tau2_task.sh", "airline/4", None, {"response": 1.0, "costs": {"cost_usd": 0.25, "seconds": 60.0}}, ""),
-        (
-            "tau2_task.sh",
-            "airline/3",
-            None,
-            {"costs": {"cost_usd": 0.25, "seconds": 60.0}},
-            "no verdict: 1 harness error",
-        ),
+        ("tau2_task.sh", "airline/1", None, {"response": 1.0, "costs": TAU2_COSTS}, ""),
+        ("tau2_task.sh", "airline/4", None, {"response": 1.0, "costs": TAU2_COSTS}, ""),
+        ("tau2_task.sh", "airline/3", None, {"costs": TAU2_COSTS}, "no verdict: 1 harness error"),
     ],
 )
 def test_recipes_print_one_answer_and_fail_without_a_verdict(script, task, trouble, printed, said, harbor, monkeypatch):
@@ -306,9 +296,8 @@ def test_recipes_print_one_answer_and_fail_without_a_verdict(script, task, troub
     monkeypatch.setenv("PATH", os.pathsep.join([str(place), str(Path(sys.executable).parent), os.environ["PATH"]]))
     monkeypatch.setenv("TAU2_DATA_DIR", str(place / "data"))
     monkeypatch.setenv("HARBOR_TROUBLE", json.dumps({"t01": trouble} if trouble else {}))
-    done = subprocess.run(
-        [shutil.which("sh"), script, task, "own/new-0.99"], cwd=place, capture_output=True, text=True, check=False
-    )
+    words = [shutil.which("sh"), script, task, "own/new-0.99"]
+    done = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
     assert done.returncode == (1 if said else 0), done.stderr
     assert said in done.stderr
     assert (json.loads(done.stdout) if done.stdout else None) == printed

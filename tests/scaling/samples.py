@@ -40,21 +40,12 @@ def simulated_samples(
 def known_bank(samples, *, thresholds=None):
     """A bank of these models whose item parameters are the true ones."""
     n_models, n_items = samples.responses.responses.shape
+    errors = {"item_covariance": np.zeros((n_items, 2, 2)), "ability_covariance": np.zeros((n_models, 1, 1))}
+    how = {"method": "variational", "item_model": "1pl", "converged": True, "n_iterations": 1, "message": ""}
     calibration = Calibration(
-        parameters=samples.parameters,
-        item_covariance=np.zeros((n_items, 2, 2)),
-        abilities=samples.abilities[:, None],
-        ability_covariance=np.zeros((n_models, 1, 1)),
-        prior=AbilityPrior.standard(1),
-        is_degenerate=np.zeros(n_items, dtype=bool),
-        thresholds=thresholds or {},
-        method="variational",
-        item_model="1pl",
-        converged=True,
-        n_iterations=1,
-        message="",
-        history=np.zeros(1),
-    )
+        parameters=samples.parameters, abilities=samples.abilities[:, None], **errors, prior=AbilityPrior.standard(1),
+        is_degenerate=np.zeros(n_items, dtype=bool), thresholds=thresholds or {}, **how, history=np.zeros(1),
+    )  # fmt: skip
     targets = ScoreTargets.create(samples.responses.items)
     n_scenarios = targets.n_scenarios
     return Bank("true", samples.responses, calibration, targets, np.zeros(n_scenarios), np.zeros(n_scenarios))

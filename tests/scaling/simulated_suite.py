@@ -29,25 +29,14 @@ class Suite:
     intercept: np.ndarray
 
     def law(self, recipe, log_flops):
-        """True ability of a recipe."""
         return self.levels[recipe] + self.slopes[recipe] * (log_flops - self.centre)
 
 
 def simulated_suite(
-    rng,
-    *,
-    n_recipes=6,
-    n_sizes=7,
-    n_checkpoints=3,
-    n_items=120,
-    scenarios=("easy", "hard"),
-    precision=30.0,
-    residual_sd=0.05,
-    slope_sd=0.03,
-    level_sd=0.25,
-    levels=None,
-):
-    """Make a suite; probabilities are Beta(p phi, (1 - p) phi) around a 2PL, answers are right with chance p."""
+    rng, *, n_recipes=6, n_sizes=7, n_checkpoints=3, n_items=120, scenarios=("easy", "hard"),
+    residual_sd=0.05, slope_sd=0.03, levels=None,
+):  # fmt: skip
+    """Make a suite; probabilities are Beta(30 p, 30 (1 - p)) around a 2PL, answers are right with chance p."""
     params = 1e4 * 2.5 ** np.arange(n_sizes)
     final_flops = 6.0 * params * (20.0 * params)
     shares = np.linspace(1.0 / n_checkpoints, 1.0, n_checkpoints)
@@ -55,7 +44,7 @@ def simulated_suite(
     flops = final_flops[size] * shares[point]
     centre = float(np.mean(np.log(final_flops)))
     slopes = 0.35 + slope_sd * rng.standard_normal(n_recipes)
-    drawn_levels = level_sd * rng.standard_normal(n_recipes)
+    drawn_levels = 0.25 * rng.standard_normal(n_recipes)
     levels = drawn_levels if levels is None else np.asarray(levels)
     drawn = residual_sd * rng.standard_normal((n_recipes, n_sizes))
     theta = levels[recipe] + slopes[recipe] * (np.log(flops) - centre) + drawn[recipe, size]
@@ -65,33 +54,12 @@ def simulated_suite(
     loadings = np.exp(0.4 * rng.standard_normal(len(names)))
     difficulty = 1.2 * rng.standard_normal(len(names)) + 0.8 * (names == scenarios[-1])
     p = expit(loadings * (theta[:, None] - difficulty))
-    probability = np.clip(rng.beta(p * precision, (1.0 - p) * precision), 1e-5, 1.0 - 1e-5)
+    probability = np.clip(rng.beta(p * 30.0, (1.0 - p) * 30.0), 1e-5, 1.0 - 1e-5)
     accuracy = (rng.random(p.shape) < p).astype(float)
     ids = [f"recipe-{r}/{int(params[s])}/{k}" for r, s, k in zip(recipe, size, point, strict=True)]
-    models = pl.DataFrame(
-        {
-            "model_id": ids,
-            "recipe": [f"recipe-{r}" for r in recipe],
-            "params": params[size],
-            "train_tokens": flops / (6.0 * params[size]),
-            "flops": flops,
-            "is_final": is_final,
-        }
-    )
-    table = {"model_ids": ids, "scenarios": names.tolist()}
-    return Suite(
-        ResponseMatrix.create(probability, **table),
-        ResponseMatrix.create(accuracy, **table),
-        -np.log2(probability),
-        models,
-        flops,
-        params[size],
-        recipe,
-        is_final,
-        theta,
-        slopes,
-        levels,
-        centre,
-        loadings,
-        -loadings * difficulty,
-    )
+    trained = {"params": params[size], "train_tokens": flops / (6.0 * params[size]), "flops": flops}
+    recipes = [f"recipe-{r}" for r in recipe]
+    models = pl.DataFrame({"model_id": ids, "recipe": recipes, **trained, "is_final": is_final})
+    of_kind = [ResponseMatrix.create(one, model_ids=ids, scenarios=names.tolist()) for one in (probability, accuracy)]
+    drawn = (flops, params[size], recipe, is_final, theta, slopes, levels, centre, loadings, -loadings * difficulty)
+    return Suite(*of_kind, -np.log2(probability), models, *drawn)

@@ -14,13 +14,13 @@ from itembank_scaling.inputs import read_choice_scores, read_losses
 from tests.readers.logs import read_lm_eval, sample, write_run
 
 
-def table(**columns: list[object]) -> pl.DataFrame:
-    """Return a table of models a, b, c, ... with these columns."""
+def table(**columns):
+    """A table of models a, b, c, ... with these columns."""
     n_models = len(next(iter(columns.values())))
     return pl.DataFrame({"model_id": list("abcdefgh"[:n_models]), **columns}, strict=False)
 
 
-def test_compute_is_six_operations_a_parameter_and_token_unless_it_is_stated():
+def test_compute_is_stated_or_six_operations_a_parameter_and_token_which_may_end_in_a_letter():
     found = training_compute(table(params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
     assert found.flops.tolist() == [1.26e20, 2.52e21]
     assert found.recipe is None
@@ -28,6 +28,22 @@ def test_compute_is_six_operations_a_parameter_and_token_unless_it_is_stated():
     assert found.in_recipe("all").all()
     found = training_compute(table(flops=[1.3e20, None], params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
     assert found.flops.tolist() == [1.3e20, 2.52e21]
+    found = training_compute(table(params=["70M", "1.4b"], train_tokens=["300B", "15T"]))
+    assert found.params.tolist() == [70e6, 1.4e9]
+    assert found.train_tokens.tolist() == [3e11, 15e12]
+    with pytest.raises(DataError, match="params must be a number"):
+        training_compute(table(params=["70M", "large"], train_tokens=["300B", "15T"]))
+    models = table(params=["70M", "70M"], train_tokens=[0, 3e11])
+    with pytest.warns(DataWarning, match="left out: 'a'"):
+        assert training_compute(models, drop_unknown=True).model_ids == ("b",)
+    models = table(flops=[1e20, None, 0.0, 2e20], recipe=["x", "y", "y", "x"], params=[1e9, 1e9, 1e9, 2e9])
+    with pytest.warns(DataWarning, match="2 of 4 models of unknown or no training compute are left out: 'b', 'c'"):
+        found = training_compute(models, drop_unknown=True)
+    assert found.model_ids == ("a", "d")
+    assert found.recipe == ("x", "x")
+    assert found.flops.tolist() == [1e20, 2e20]
+    with pytest.raises(DataError, match="at least one model"):
+        training_compute(table(flops=[0.0]), drop_unknown=True)
 
 
 @pytest.mark.parametrize(
@@ -44,21 +60,10 @@ def test_compute_is_six_operations_a_parameter_and_token_unless_it_is_stated():
         ({"train_tokens": [300, 3e11]}, "train_tokens must be a finite number of at least 1,000.*'a' = 300"),
     ],
 )
-def test_other_words_and_units_are_refused(columns: dict[str, list[object]], message: str) -> None:
+def test_other_words_and_units_are_refused(columns, message):
     sizes = {} if "flops" in columns else {"params": ["70M", "1B"], "train_tokens": ["300B", "300B"]}
     with pytest.raises(DataError, match=message):
         training_compute(table(**{**sizes, **columns}))
-
-
-def test_parameters_and_tokens_may_end_in_a_letter_and_no_tokens_are_no_training():
-    found = training_compute(table(params=["70M", "1.4b"], train_tokens=["300B", "15T"]))
-    assert found.params.tolist() == [70e6, 1.4e9]
-    assert found.train_tokens.tolist() == [3e11, 15e12]
-    with pytest.raises(DataError, match="params must be a number"):
-        training_compute(table(params=["70M", "large"], train_tokens=["300B", "15T"]))
-    models = table(params=["70M", "70M"], train_tokens=[0, 3e11])
-    with pytest.warns(DataWarning, match="left out: 'a'"):
-        assert training_compute(models, drop_unknown=True).model_ids == ("b",)
 
 
 def test_tables_that_cannot_tell_of_compute_say_why():
@@ -69,58 +74,34 @@ def test_tables_that_cannot_tell_of_compute_say_why():
     with pytest.raises(DataError) as error:
         training_compute(table(flops=["3e20", "2 TFLOP/s"]))
     assert "got neither" not in str(error.value)
-    models = table(flops=[1e20, None, 0.0, -1e20, float("inf")])
-    with pytest.raises(DataError) as error:
-        training_compute(models)
-    text = str(error.value)
-    assert "got neither for 1 of 5 models: 'b'" in text
-    assert "above zero, got 3 of 5 models: 'c' = 0, 'd' = -1e+20, 'e' = inf" in text
+    with pytest.raises(DataError, match=r"got neither for 1 of 5 models: 'b'") as error:
+        training_compute(table(flops=[1e20, None, 0.0, -1e20, float("inf")]))
+    assert "above zero, got 3 of 5 models: 'c' = 0, 'd' = -1e+20, 'e' = inf" in str(error.value)
     with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 model: 'b' = None"):
         training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
-
-
-def test_unknown_and_zero_compute_can_be_left_out() -> None:
-    models = table(flops=[1e20, None, 0.0, 2e20], recipe=["x", "y", "y", "x"], params=[1e9, 1e9, 1e9, 2e9])
-    with pytest.warns(DataWarning, match="2 of 4 models of unknown or no training compute are left out: 'b', 'c'"):
-        found = training_compute(models, drop_unknown=True)
-    assert found.model_ids == ("a", "d")
-    assert found.recipe == ("x", "x")
-    assert found.flops.tolist() == [1e20, 2e20]
-    with pytest.raises(DataError, match="at least one model"):
-        training_compute(table(flops=[0.0]), drop_unknown=True)
 
 
 @pytest.mark.parametrize(
     ("factors", "named"), [([1.0, 1.0, 1e-3], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")]
 )
-def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(factors: list[float], named: str) -> None:
+def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(factors, named):
     params, tokens = [1e9, 2e9, 3e9], [1e11, 1e11, 1e11]
     flops = [6 * n * d * factor for n, d, factor in zip(params, tokens, factors, strict=True)]
     with pytest.raises(DataError, match=rf"near 6 x params x train_tokens.*powers of ten away: {named}"):
         training_compute(table(flops=flops, params=params, train_tokens=tokens))
 
 
-def test_other_ways_of_counting_are_no_slip() -> None:
-    """Attention and embeddings change compute by less than a factor of two, sparse models by up to thirty."""
-    models = table(flops=[6e20 * 1.8, 6e20 / 30, 6e20 * 0.7], params=[1e9] * 3, train_tokens=[1e11] * 3)
-    assert training_compute(models).n_models == 3
-
-
-def test_the_largest_checkpoint_of_each_recipe_and_size_is_final():
-    models = table(
-        params=[1e8, 1e8, 1e9, 1e9, 1e8], train_tokens=[1e9, 2e9, 1e10, 5e9, 1e9], mixture=["x", "x", "x", "x", "y"]
-    )
+def test_the_largest_checkpoint_of_each_recipe_and_size_is_final_unless_a_column_says_which():
+    tokens, mixture = [1e9, 2e9, 1e10, 5e9, 1e9], ["x", "x", "x", "x", "y"]
+    models = table(params=[1e8, 1e8, 1e9, 1e9, 1e8], train_tokens=tokens, mixture=mixture)
     assert training_compute(models).is_final.tolist() == [False, True, True, False, True]
     assert training_compute(table(flops=[1e20, 2e20])).is_final.tolist() == [True, True]
+    for values in ([True, False], ["true", "False"], [1, 0], ["1", "0"]):
+        models = table(flops=[1e20, 2e20], params=[1e9, 1e9], is_final=values)
+        assert training_compute(models).is_final.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("values", [[True, False], ["true", "False"], [1, 0], ["1", "0"]])
-def test_a_column_says_which_are_final(values: list[object]) -> None:
-    models = table(flops=[1e20, 2e20], params=[1e9, 1e9], is_final=values)
-    assert training_compute(models).is_final.tolist() == [True, False]
-
-
-def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -> None:
+def test_recipes_come_from_the_first_column_or_the_one_named_and_models_in_the_order_asked_for():
     models = table(flops=[1e20, 2e20], family=["f", "g"], mixture=["m", "m"], origin=["o", None])
     found = training_compute(models)
     assert found.recipes == ("m",)
@@ -129,9 +110,6 @@ def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -
         training_compute(models, recipe_column="origin")
     with pytest.raises(DataError, match="recipe column 'color' must be in the table"):
         training_compute(models, recipe_column="color")
-
-
-def test_models_come_in_the_order_asked_for_with_all_that_is_known():
     models = table(flops=[1e20, 2e20, 3e20])
     assert training_compute(models, ["c", "a"]).flops.tolist() == [3e20, 1e20]
     with pytest.raises(DataError, match="1 of 2 are not: 'z'"):
@@ -144,22 +122,20 @@ def test_models_come_in_the_order_asked_for_with_all_that_is_known():
     assert np.isnan(taken.train_tokens).all()
 
 
-def test_whole_numbers_do_not_overflow(tmp_path: Path) -> None:
-    """6 x 12e9 parameters x 3e11 tokens is beyond 64 bits."""
+def test_whole_numbers_do_not_overflow_and_real_tables_and_other_ways_of_counting_agree(tmp_path, shared_dir):
+    """6 x 12e9 parameters x 3e11 tokens is beyond 64 bits; ways of counting differ by less than a factor of thirty."""
     path = tmp_path / "models.csv"
     path.write_text("model_id,params,train_tokens\n007,12000000000,300000000000\n")
     found = training_compute(read_model_table(path))
     assert found.model_ids == ("007",)
     assert found.flops.tolist() == [2.16e22]
-
-
-def test_real_tables_agree_with_six_operations(shared_dir: Path) -> None:
     models = read_model_table(shared_dir / "data" / "llmonkeys_pythia" / "models.csv")
     stated = training_compute(models)
     assert training_compute(models.drop("flops")).flops == pytest.approx(stated.flops, rel=1e-12)
-    assert stated.is_final.sum() == 9  # sizes, each with its checkpoint of 300 billion tokens
     final = [name for name, is_final in zip(stated.model_ids, stated.is_final, strict=True) if is_final]
-    assert all(name.endswith("_300B") for name in final)
+    assert [name.endswith("_300B") for name in final] == [True] * 9  # sizes, each with its last checkpoint
+    models = table(flops=[6e20 * 1.8, 6e20 / 30, 6e20 * 0.7], params=[1e9] * 3, train_tokens=[1e11] * 3)
+    assert training_compute(models).n_models == 3
 
 
 LOG = Path(__file__).parent.parent / "readers" / "lm_eval_0_4_13"
@@ -186,7 +162,7 @@ def test_bits_per_byte_are_of_the_bytes_of_the_right_option_and_scores_the_respo
         np.testing.assert_array_equal(table[column].to_numpy(), made.responses[0])
 
 
-def test_losses_come_from_a_column_called_loss_before_bits_per_byte_and_one_option_has_no_other_score(scores):
+def test_losses_come_from_a_column_called_loss_before_bits_per_byte_and_other_tables_are_refused(scores):
     responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
     table = scores.with_columns(loss=pl.lit(2.5))
     assert read_losses(table, responses).tolist() == [[2.5]]
@@ -195,6 +171,16 @@ def test_losses_come_from_a_column_called_loss_before_bits_per_byte_and_one_opti
     assert alone["choice_probability"].is_null().all()
     assert alone["bits_per_byte"].is_not_null().all()
     assert alone["n_options"].unique().to_list() == [1]
+    with pytest.raises(DataError, match="must have the columns 'nats'"):
+        read_losses(scores, responses, column="nats")
+    with pytest.raises(DataError, match="one row a model and item, got several for 'dummy on digits/0'"):
+        read_losses(pl.concat([scores, scores.filter(pl.col("item_id") == "digits/0")]), responses)
+    with pytest.raises(DataError, match="got none of them: it has models 'dummy', the responses 'someone'"):
+        read_losses(scores, ResponseMatrix.create(np.ones((1, 1)), model_ids=["someone"]))
+    with pytest.raises(DataError, match="scenario must be a number in every row of a table of losses, got 'digits'"):
+        read_losses(scores.filter(pl.col("item_id") == "digits/0"), responses, column="scenario")
+    with pytest.raises(DataError, match="no task has answer options with log-likelihoods: 'dummy' on 'majority' needs"):
+        read_choice_scores(LOG, spec=ReadingSpec(tasks=("majority",)))
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
@@ -207,20 +193,6 @@ def test_losses_come_back_in_the_order_of_the_responses(scores, tmp_path, name):
     found = dict(scores.select("item_id", "bits_per_byte").iter_rows())
     assert np.isnan(losses[0]).all()
     np.testing.assert_allclose(losses[1], [found["digits/3"], found["capitals/0"], np.nan], rtol=1e-15)
-
-
-def test_tables_and_logs_that_tell_no_losses_are_refused(scores):
-    responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
-    with pytest.raises(DataError, match="must have the columns 'nats'"):
-        read_losses(scores, responses, column="nats")
-    with pytest.raises(DataError, match="one row a model and item, got several for 'dummy on digits/0'"):
-        read_losses(pl.concat([scores, scores.filter(pl.col("item_id") == "digits/0")]), responses)
-    with pytest.raises(DataError, match="got none of them: it has models 'dummy', the responses 'someone'"):
-        read_losses(scores, ResponseMatrix.create(np.ones((1, 1)), model_ids=["someone"]))
-    with pytest.raises(DataError, match="scenario must be a number in every row of a table of losses, got 'digits'"):
-        read_losses(scores.filter(pl.col("item_id") == "digits/0"), responses, column="scenario")
-    with pytest.raises(DataError, match="no task has answer options with log-likelihoods: 'dummy' on 'majority' needs"):
-        read_choice_scores(LOG, spec=ReadingSpec(tasks=("majority",)))
 
 
 def test_runs_that_disagree_are_refused_unless_the_last_is_asked_for(tmp_path):

@@ -18,15 +18,9 @@ def simulated(rng, *, n_models=80, n_items=60, correlation=0.9, n_trials=None, s
     p = expit(slope * (theta[:, :, None] - difficulty)).reshape(n_models, -1)
     trials = None if n_trials is None else np.full(p.shape, n_trials)
     right = rng.binomial(1 if n_trials is None else n_trials, p)
-    models = pl.DataFrame(
-        {
-            "model_id": [f"m{i}" for i in range(n_models)],
-            "recipe": [f"r{i % 8}" for i in range(n_models)],
-            "flops": 10.0 ** (20.0 + theta[:, 0] + 0.5 * rng.standard_normal(n_models)),
-        }
-    )
-    items = pl.DataFrame(
-        {"item_id": [f"i{i}" for i in range(p.shape[1])], "scenario": [f"s{i // n_items}" for i in range(p.shape[1])]}
-    )
+    names = {"model_id": [f"m{i}" for i in range(n_models)], "recipe": [f"r{i % 8}" for i in range(n_models)]}
+    models = pl.DataFrame({**names, "flops": 10.0 ** (20.0 + theta[:, 0] + 0.5 * rng.standard_normal(n_models))})
+    of_items = [(f"i{i}", f"s{i // n_items}") for i in range(p.shape[1])]
+    items = pl.DataFrame(of_items, schema=["item_id", "scenario"], orient="row")
     responses = right / (1 if n_trials is None else n_trials)
     return ResponseMatrix.create(responses, models=models, items=items, n_trials=trials), theta

@@ -11,7 +11,6 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def load(name: str) -> ModuleType:
-    """Import a module of the scripts folder."""
     if str(SCRIPTS) not in sys.path:
         sys.path.insert(0, str(SCRIPTS))
     return importlib.import_module(name)

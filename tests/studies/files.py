@@ -2,35 +2,20 @@
 
 import json
 
-STUDY = {
-    "name": "small",
-    "selectors": ["random", "anchor-irt"],
-    "estimators": ["weighted", "gp-irt"],
-    "n_items": [6, 12],
-    "repeats": 2,
-    "calibration": {"method": "map", "n_dims": 1},
-    "splits": [{"kind": "random"}, {"kind": "ahead", "column": "date"}],
-}
-PREDICTION = {
-    "name": "small",
-    "task": "subscenario",
-    "cost": "tokens",
-    "n_partitions": 2,
-    "n_test": 6,
-    "n_calibration_tasks": [1, 3],
-    "n_items": [1, 4],
-    "levels": [0.2],
-    "item_models": {"2pl": {"method": "map", "item_model": "2pl", "n_dims": 1}},
-    "assessors": [
-        {"predictor": ["2pl", "task-mean"]},
-        {"predictor": "2pl", "paradigm": "adaptation", "selector": "v-optimal"},
-    ],
-}
+STUDY = {"name": "small", "selectors": ["random", "anchor-irt"], "estimators": ["weighted", "gp-irt"], "repeats": 2}
+STUDY |= {"n_items": [6, 12], "calibration": {"method": "map", "n_dims": 1}}
+STUDY |= {"splits": [{"kind": "random"}, {"kind": "ahead", "column": "date"}]}
+PREDICTION = {"name": "small", "task": "subscenario", "cost": "tokens", "n_partitions": 2, "n_test": 6, "levels": [0.2]}
+PREDICTION |= {"n_calibration_tasks": [1, 3], "n_items": [1, 4]}
+PREDICTION |= {"item_models": {"2pl": {"method": "map", "item_model": "2pl", "n_dims": 1}}}
+PREDICTION["assessors"] = [
+    {"predictor": ["2pl", "task-mean"]},
+    {"predictor": "2pl", "paradigm": "adaptation", "selector": "v-optimal"},
+]
 """Without `data`, which every test has of its own."""
 
 
 def write_toml(path, content):
-    """Write a study file."""
     path.write_text("\n".join(_lines(content, ())) + "\n", encoding="utf-8")
 
 

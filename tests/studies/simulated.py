@@ -26,13 +26,9 @@ def make_responses(*, n_models=40, n_items=60, n_scenarios=2, seed=0, missing=0.
             "accuracy": responses.mean(axis=1),  # what leaderboards' tables hold, and no method may see
         }
     )
-    items = pl.DataFrame(
-        {
-            "item_id": [f"item-{j}" for j in range(n_items)],
-            "scenario": [f"part-{j % n_scenarios}" for j in range(n_items)],
-            "mean_response": responses.mean(axis=0),
-        }
-    )
+    parts = [f"part-{j % n_scenarios}" for j in range(n_items)]
+    ids = {"item_id": [f"item-{j}" for j in range(n_items)], "scenario": parts}
+    items = pl.DataFrame({**ids, "mean_response": responses.mean(axis=0)})
     costs = {"output_tokens": np.broadcast_to(1.0 + np.arange(n_items), responses.shape) + ability[:, None] ** 2}
     return ResponseMatrix.create(responses, models=models, items=items, costs=costs)
 
@@ -44,35 +40,23 @@ def make_prompt_responses(*, n_sizes=3, n_per_size=4, n_templates=6, n_items=60,
     ability = 0.8 * (size - size.mean()) + 0.3 * rng.normal(size=size.size)
     template_effect, template_style = 0.5 * rng.normal(size=(2, n_templates))
     difficulty, style = rng.normal(size=(2, n_items))
-    logit = (
-        ability[:, None, None]
-        + template_effect[None, :, None]
-        - difficulty[None, None, :]
-        + template_style[None, :, None] * style[None, None, :]
-    ).reshape(-1, n_items)
-    models = pl.DataFrame(
-        {
-            "model_id": [f"model-{m}/template-{t}" for m in range(size.size) for t in range(n_templates)],
-            "template": [f"template-{t}" for _ in range(size.size) for t in range(n_templates)],
-            "model_size": [f"{1 + size[m]}B" for m in range(size.size) for _ in range(n_templates)],
-        }
-    )
+    of_template = template_effect[:, None] - difficulty + template_style[:, None] * style
+    logit = (ability[:, None, None] + of_template).reshape(-1, n_items)
+    rows = [
+        (f"model-{m}/template-{t}", f"template-{t}", f"{1 + size[m]}B")
+        for m in range(size.size)
+        for t in range(n_templates)
+    ]
+    models = pl.DataFrame(rows, schema=["model_id", "template", "model_size"], orient="row")
     responses = (rng.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))).astype(float)
     return ResponseMatrix.create(responses, models=models, item_ids=[f"item-{j}" for j in range(n_items)])
 
 
 def make_spec(**changes):
     """A study that takes a fraction of a second."""
-    choices = {
-        "splits": (RandomShare(0.25),),
-        "selectors": ("random", "anchor-irt"),
-        "estimators": ("weighted", "gp-irt"),
-        "n_items": (6, 12),
-        "calibration": ONE_DIMENSION,
-        "repeats": 2,
-        "seed": 3,
-    }
-    return StudySpec("simulated", **{**choices, **changes})
+    methods = {"selectors": ("random", "anchor-irt"), "estimators": ("weighted", "gp-irt")}
+    choices = {"splits": (RandomShare(0.25),), "n_items": (6, 12), "repeats": 2, "seed": 3}
+    return StudySpec("simulated", **{"calibration": ONE_DIMENSION, **methods, **choices, **changes})
 
 
 def numbers(table):

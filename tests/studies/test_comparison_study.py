@@ -8,7 +8,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import GPIRT
 from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
-from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import mean_win_rate
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS as SELECTIONS
@@ -39,7 +38,7 @@ def bank():
     return prepare_fold(make_spec(), RESPONSES, FOLD).bank
 
 
-def test_costs_are_expected_of_calibration_models_and_those_that_cannot_be_refused(bank):
+def test_costs_are_expected_of_calibration_models_and_a_budget_buys_what_it_can(bank, table):
     expected = RESPONSES.costs["output_tokens"][FOLD.train].mean(axis=0)
     np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
     assert not np.allclose(expected, RESPONSES.costs["output_tokens"].mean(axis=0))
@@ -52,6 +51,15 @@ def test_costs_are_expected_of_calibration_models_and_those_that_cannot_be_refus
         largest_within(bank, lambda n: select(bank, n, method="random", rng=0), costs, 1.0)
     with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
         item_costs(bank, "cost_usd")
+    assert table["cost"].is_nan().all()
+    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
+    assert (found["cost"] > found["n_items"]).all()
+    budget = CostBudget("output_tokens", (150.0, 600.0))
+    spec = make_spec(n_items=(), budget=budget, estimators=("weighted",), repeats=1)
+    found = run_fold(spec, RESPONSES, FOLD)
+    assert (found["cost"] <= found["budget"]).all()
+    sizes = found.filter(selector="random").select("budget", "n_items").unique().sort("budget")["n_items"].to_list()
+    assert 2 < sizes[0] < sizes[1]
 
 
 @pytest.mark.parametrize("method", ["random", "anchor-irt"])
@@ -74,7 +82,7 @@ def table(few_folds):
     return run_fold(SPEC, RESPONSES, FOLD)
 
 
-def test_every_method_size_model_and_target_has_its_row_of_the_chosen_items_alone(table):
+def test_every_row_has_the_chosen_items_alone_and_the_mean_over_all_items_as_truth(table):
     assert table.height == 2 * 2 * 2 * FOLD.test.size * 3
     key = ["repeat", "draw", "selector", "estimator", "budget", "model_id", "target"]
     assert not table.select(key).is_duplicated().any()
@@ -85,9 +93,6 @@ def test_every_method_size_model_and_target_has_its_row_of_the_chosen_items_alon
     overall = table.filter(target="overall", budget=12.0)
     np.testing.assert_allclose(overall.filter(selector="random")["effective_items"].to_numpy(), 12.0)
     assert (overall.filter(selector="anchor-irt")["effective_items"] < 12.0).all()
-
-
-def test_truth_is_the_mean_over_all_items_and_what_the_verbs_give_for_all(table):
     new = RESPONSES.responses[FOLD.test]
     expected = {"part-0": new[:, ::2].mean(axis=1), "part-1": new[:, 1::2].mean(axis=1), "overall": new.mean(axis=1)}
     for target, values in expected.items():
@@ -98,26 +103,29 @@ def test_truth_is_the_mean_over_all_items_and_what_the_verbs_give_for_all(table)
     np.testing.assert_allclose(complete["estimate"].to_numpy(), complete["truth"].to_numpy(), atol=1e-12)
 
 
+def by_the_verbs(spec, prepared, **choices):
+    """What `select` and `estimate` give for a study of one selector and one estimator, and 12 items."""
+    selector, estimator = spec.selectors[0].label, spec.estimators[0].label
+    rng = stream(spec.seed, "select", FOLD.split, FOLD.repeats[0], FOLD.fold, 0, selector, "12")
+    chosen = select(prepared.bank, 12, method=selector, rng=rng)
+    answers = answers_of(prepared.new, prepared.new.item_indices(chosen.item_ids))
+    return estimate(prepared.bank, answers, selection=chosen, method=estimator, **choices)
+
+
 def test_typicality_is_that_of_the_verb():
     spec = make_spec(selectors=("anchor-irt",), estimators=("gp-irt",), n_items=(12,), interval="calibrated")
     prepared = prepare_fold(spec, RESPONSES, FOLD)
     found = fold_estimates(spec, prepared, FOLD).filter(target="overall")
-    rng = stream(spec.seed, "select", FOLD.split, FOLD.repeats[0], FOLD.fold, 0, "anchor-irt", "12")
-    selection = select(prepared.bank, 12, method="anchor-irt", rng=rng)
-    answers = answers_of(prepared.new, prepared.new.item_indices(selection.item_ids))
-    expected = estimate(prepared.bank, answers, selection=selection, method="gp-irt").typicality
+    expected = by_the_verbs(spec, prepared).typicality
     np.testing.assert_allclose(found["misfit"].to_numpy(), expected.misfit)
     np.testing.assert_allclose(found["typicality"].to_numpy(), expected.typicality)
     assert (expected.misfit > 0.0).all()
 
 
-def test_numbers_do_not_depend_on_what_else_is_in_the_study(table):
+def test_pairs_are_all_that_is_run_numbers_do_not_depend_on_them_and_an_error_says_where(table):
     alone = run_fold(make_spec(selectors=("anchor-irt",), estimators=("gp-irt",), n_items=(12,)), RESPONSES, FOLD)
     same = table.filter(selector="anchor-irt", estimator="gp-irt", budget=12.0)
     assert numbers(alone).equals(numbers(same).select(numbers(alone).columns))
-
-
-def test_pairs_are_all_that_is_run_and_an_error_says_where():
     spec = make_spec(pairs=[["random", "weighted"], ["anchor-irt", "gp-irt"]])
     ran = run_fold(spec, RESPONSES, FOLD).select("selector", "estimator").unique(maintain_order=True).rows()
     assert ran == [("random", "weighted"), ("anchor-irt", "gp-irt")]
@@ -127,26 +135,12 @@ def test_pairs_are_all_that_is_run_and_an_error_says_where():
 
 def test_draws_and_repeats_of_a_fold_choose_other_items_from_one_bank():
     fold = make_folds(NamedGroup("is_odd", (True,)), RESPONSES.models, 2, 3)[0]
-    found = run_fold(
-        make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), n_draws=2), RESPONSES, fold
-    )
+    spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), n_draws=2)
+    found = run_fold(spec, RESPONSES, fold)
     drawn = found.filter(target="overall").group_by("repeat", "draw").agg(pl.col("estimate"))
     assert drawn.height == 4
     assert len({tuple(values) for values in drawn["estimate"].to_list()}) == 4
     assert found["seconds_calibrate"].n_unique() == 1
-
-
-def test_costs_are_told_with_and_without_a_budget_which_buys_what_it_can(table):
-    assert table["cost"].is_nan().all()
-    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
-    assert (found["cost"] > found["n_items"]).all()
-    spec = make_spec(
-        n_items=(), budget=CostBudget("output_tokens", (150.0, 600.0)), estimators=("weighted",), repeats=1
-    )
-    found = run_fold(spec, RESPONSES, FOLD)
-    assert (found["cost"] <= found["budget"]).all()
-    sizes = found.filter(selector="random").select("budget", "n_items").unique().sort("budget")["n_items"].to_list()
-    assert 2 < sizes[0] < sizes[1]
 
 
 def test_dimensions_are_chosen_on_the_calibration_models_and_few_have_the_fewest(monkeypatch):
@@ -168,7 +162,7 @@ def test_dimensions_are_chosen_on_the_calibration_models_and_few_have_the_fewest
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
 
 
-def test_missing_responses_are_left_out_of_truth_and_estimate():
+def test_missing_responses_are_left_out_of_truth_and_estimate_and_may_leave_none(monkeypatch):
     sparse = make_responses(missing=0.3, seed=1)
     spec = make_spec(n_items=(12,), selectors=("random",), repeats=1)
     found = run_fold(spec, sparse, FOLD).filter(target="overall")
@@ -177,9 +171,6 @@ def test_missing_responses_are_left_out_of_truth_and_estimate():
     halves = [np.nanmean(sparse.responses[FOLD.test][:, part::2], axis=1) for part in (0, 1)]
     expected = np.mean(halves, axis=0)
     np.testing.assert_allclose(found.filter(selector="random", estimator="weighted")["truth"].to_numpy(), expected)
-
-
-def test_a_model_that_answered_no_chosen_item_has_no_estimate(monkeypatch):
     fold = make_folds(LeaveOneOut(), RESPONSES.models, 1, 0)[0]
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
     _, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch, fold)
@@ -212,10 +203,7 @@ def test_intervals_are_of_the_kind_the_study_asks_for(interval):
     method = "auto" if interval == "design" else "stacked"
     spec = make_spec(selectors=("random",), estimators=(method,), n_items=(12,), interval=interval, level=0.8)
     found = run_fold(spec, RESPONSES, FOLD)
-    prepared = prepare_fold(spec, RESPONSES, FOLD)
-    chosen = select(prepared.bank, 12, method="random", rng=stream(3, "select", "random", 0, 0, 0, "random", "12"))
-    answers = answers_of(prepared.new, prepared.new.item_indices(chosen.item_ids))
-    expected = estimate(prepared.bank, answers, selection=chosen, method=method, level=0.8, interval=interval)
+    expected = by_the_verbs(spec, prepare_fold(spec, RESPONSES, FOLD), level=0.8, interval=interval)
     assert expected.interval_kind == interval
     for name in ("low", "high"):
         np.testing.assert_allclose(found[name].to_numpy(), getattr(expected, name).ravel(), atol=1e-12)
@@ -262,24 +250,16 @@ def table_of_targets(few_folds):
     return table_of(RESPONSES)
 
 
-def test_further_targets_have_rows_with_their_own_truth(table_of_targets):
-    assert table_of_targets["target"].unique(maintain_order=True).to_list() == [
-        "part-0", "part-1", "overall", "mean_win_rate", "accuracy",
-    ]  # fmt: skip
-    np.testing.assert_allclose(
-        table_of_targets.filter(target="accuracy")["truth"].to_numpy(),
-        RESPONSES.models["accuracy"].to_numpy()[FOLD.test],
-    )
+def test_further_targets_have_rows_with_their_own_truth_of_which_methods_see_nothing(table_of_targets):
+    truth = {
+        name: part["truth"].to_numpy() for (name,), part in table_of_targets.group_by("target", maintain_order=True)
+    }
+    assert list(truth) == ["part-0", "part-1", "overall", "mean_win_rate", "accuracy"]
+    np.testing.assert_allclose(truth["accuracy"], RESPONSES.models["accuracy"].to_numpy()[FOLD.test])
     scores = np.column_stack([RESPONSES.responses[:, part::2].mean(axis=1) for part in range(2)])
-    np.testing.assert_allclose(
-        table_of_targets.filter(target="mean_win_rate")["truth"].to_numpy(),
-        mean_win_rate(scores[FOLD.test], scores[FOLD.train]),
-    )
+    np.testing.assert_allclose(truth["mean_win_rate"], mean_win_rate(scores[FOLD.test], scores[FOLD.train]))
     assert (table_of_targets["low"] <= table_of_targets["estimate"]).all()
     assert (table_of_targets["estimate"] <= table_of_targets["high"]).all()
-
-
-def test_external_scores_of_tested_models_are_not_seen(table_of_targets):
     assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD).bank.responses.models.columns == ["model_id", "score.accuracy"]
     accuracy = RESPONSES.models["accuracy"].to_numpy().copy()
     accuracy[FOLD.test] = 1.0 - accuracy[FOLD.test]
@@ -310,7 +290,7 @@ def flipped(responses, fold, kept):
     values = responses.responses.copy()
     others = np.setdiff1d(np.arange(responses.n_items), kept)
     values[np.ix_(fold.test, others)] = 1.0 - values[np.ix_(fold.test, others)]
-    return ResponseMatrix(values, responses.models, responses.items, responses.n_trials, responses.costs)
+    return replace(responses, responses=values)
 
 
 def estimates_and_chosen(spec, responses, monkeypatch, fold=FOLD):
@@ -343,24 +323,17 @@ def is_blind(spec, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("selector", [*SELECTIONS.kinds, "auto"])
-def test_no_selector_sees_what_tested_models_answered(selector, monkeypatch):
-    spec = make_spec(selectors=(selector,), estimators=("weighted", "gp-irt"), n_items=(6,), repeats=1)
-    assert is_blind(spec, monkeypatch) == {"weighted": True, "gp-irt": True}
-
-
-@pytest.mark.parametrize("selector", ["random", "v-optimal"])
-def test_no_estimator_sees_more_than_chosen_items(selector, monkeypatch):
-    assert {"auto", "stacked"} <= set(ESTIMATIONS.kinds)
-    spec = make_spec(selectors=(selector,), estimators=tuple(ESTIMATIONS.kinds), n_items=(10,), repeats=1)
-    assert is_blind(spec, monkeypatch) == dict.fromkeys(ESTIMATIONS.kinds, True)
-
-
-@pytest.mark.parametrize("interval", ["model-based", "design"])
-@pytest.mark.parametrize("selector", ["random", "stratified"])
-def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch):
-    choices = {"selectors": (selector,), "estimators": ("auto",), "n_items": (10,), "repeats": 1}
-    assert is_blind(make_spec(interval=interval, **choices), monkeypatch) == {"auto": True}
+@pytest.mark.parametrize(
+    ("selector", "estimators", "n_items", "interval"),
+    [
+        *((selector, ("weighted", "gp-irt"), 6, "auto") for selector in (*SELECTIONS.kinds, "auto")),
+        *((selector, tuple(ESTIMATIONS.kinds), 10, "auto") for selector in ("random", "v-optimal")),
+        *((one, ("auto",), 10, kind) for one in ("random", "stratified") for kind in ("model-based", "design")),
+    ],
+)
+def test_no_method_sees_more_than_the_answers_to_chosen_items(selector, estimators, n_items, interval, monkeypatch):
+    choices = {"selectors": (selector,), "estimators": estimators, "n_items": (n_items,), "interval": interval}
+    assert is_blind(make_spec(**choices, repeats=1), monkeypatch) == dict.fromkeys(estimators, True)
 
 
 def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
@@ -384,15 +357,12 @@ def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
     assert not table.select(SEEN).equals(poisoned.select(SEEN))
 
 
-def test_a_tested_model_among_the_calibration_models_stops_the_study():
+def test_a_tested_model_among_the_calibration_models_stops_the_study_and_tables_tell_of_none():
     leaking = replace(FOLD, train=np.union1d(FOLD.train, FOLD.test[:2]))
     names = [RESPONSES.model_ids[row] for row in FOLD.test[:2]]
     with pytest.raises(DataError, match="no model may be both tested and calibrated on, got 2: ") as caught:
         run_fold(make_spec(), RESPONSES, leaking)
     assert all(repr(name) in str(caught.value) for name in names)
-
-
-def test_tables_tell_methods_nothing_that_is_a_mean_over_tested_models():
     known = calibration_part(RESPONSES, FOLD)
     answers = answers_of(RESPONSES.take(models=FOLD.test), np.arange(5))
     for part in (known, answers):

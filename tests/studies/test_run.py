@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -26,7 +27,7 @@ def finished(few_folds, tmp_path_factory):
     return folder, run_study(SPEC, folder, responses=RESPONSES)
 
 
-def test_a_study_is_what_its_folder_says(finished):
+def test_a_study_is_what_its_folder_says_and_is_not_run_again(finished, monkeypatch):
     folder, result = finished
     loaded = StudyResult.load(folder)
     assert loaded.estimates.equals(result.estimates, null_equal=True)
@@ -36,6 +37,9 @@ def test_a_study_is_what_its_folder_says(finished):
     assert result.estimates.select("split", "repeat", "fold").unique().height == 2 * (1 + 2)
     assert (result.manifest.kind, result.manifest.n_folds, result.manifest.seed) == ("comparison", 6, 3)
     assert (result.level, result.budget_unit) == (0.95, "")
+    folder, result = finished
+    monkeypatch.setattr(comparison_study, "run_fold", None)
+    assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
 
 
 def test_the_numbers_do_not_depend_on_the_number_of_processes(all_folds, tmp_path):
@@ -47,24 +51,17 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(all_folds, tmp_pat
 
 
 def test_another_seed_gives_other_numbers(finished, tmp_path):
-    _, result = finished
+    result = finished[1]
     other = run_study(make_spec(n_items=SPEC.n_items, repeats=1, seed=4), tmp_path / "study", responses=RESPONSES)
     first = result.estimates.filter(split=other.estimates["split"][0], repeat=0)
     assert other.estimates.height == first.height
     assert not other.estimates["estimate"].equals(first["estimate"])
 
 
-def test_a_finished_study_is_not_run_again(finished, monkeypatch):
-    folder, result = finished
-    monkeypatch.setattr(comparison_study, "run_fold", None)
-    assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
-
-
-def test_folders_of_other_data_or_versions_are_refused(finished, tmp_path):
+def test_folders_of_other_data_or_versions_are_refused_and_what_is_no_study_is_left_alone(finished, tmp_path):
     folder, _ = finished
     costs = {"output_tokens": RESPONSES.costs["output_tokens"] + 1.0}
-    dearer = type(RESPONSES)(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
-    for other in (make_responses(seed=1), dearer):
+    for other in (make_responses(seed=1), replace(RESPONSES, costs=costs)):
         with pytest.raises(DataError, match="the responses, costs, dates or groups changed"):
             run_study(SPEC, folder, responses=other)
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -72,23 +69,19 @@ def test_folders_of_other_data_or_versions_are_refused(finished, tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps(with_digest(manifest)))
     with pytest.raises(DataError, match=r"begun with other versions.*'numpy 1\.0 -> "):
         run_study(SPEC, tmp_path, responses=RESPONSES)
-
-
-def test_what_is_no_study_is_left_alone(finished, tmp_path):
     folder, _ = finished
     with pytest.raises(DataError, match="is a study already"):
         run_study(SPEC, folder, responses=RESPONSES, resume=False)
+    (tmp_path / "manifest.json").unlink()
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DataError, match="is not a study"):
         run_study(SPEC, tmp_path, responses=RESPONSES)
     with pytest.raises(DataError, match=r"has no manifest\.json"):
         StudyResult.load(tmp_path)
-    (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="schema_version of a study must be 1"):
-        StudyResult.load(tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(DataError, match="cannot be read as a study's manifest"):
-        StudyResult.load(tmp_path)
+    for text, said in (("{}", "schema_version of a study must be 1"), ("{", "cannot be read as a study's manifest")):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(DataError, match=said):
+            StudyResult.load(tmp_path)
 
 
 def test_nothing_is_written_when_the_study_cannot_be(tmp_path):
@@ -107,19 +100,13 @@ def test_nothing_is_written_when_the_study_cannot_be(tmp_path):
 
 
 def test_the_data_a_study_names_are_read(tmp_path):
-    rows = pl.DataFrame(
-        {
-            "model_id": [name for name in RESPONSES.model_ids for _ in range(60)],
-            "item_id": RESPONSES.item_ids * 40,
-            "response": RESPONSES.responses.ravel(),
-        }
-    )
-    rows.write_csv(tmp_path / "r.csv")
+    ids = {"model_id": [name for name in RESPONSES.model_ids for _ in range(60)], "item_id": RESPONSES.item_ids * 40}
+    pl.DataFrame({**ids, "response": RESPONSES.responses.ravel()}).write_csv(tmp_path / "r.csv")
     spec = make_spec(data=DataSpec(responses=("r.csv",), folder=tmp_path), repeats=1, n_items=(6,))
     assert run_study(spec, tmp_path / "study").estimates["model_id"].n_unique() == 10
 
 
-def test_hostile_names_of_splits_stay_in_the_folder_and_calibrations_that_stop_early_are_told(tmp_path):
+def test_hostile_names_of_splits_stay_in_the_folder_and_what_fails_or_stops_early_is_told(tmp_path, monkeypatch):
     spec = make_spec(splits=(RandomShare(0.25, name="../../away"),), repeats=1, n_items=(6,))
     result = run_study(spec, tmp_path / "inner" / "study", responses=RESPONSES)
     assert set(result.estimates["split"]) == {"../../away"}
@@ -129,12 +116,10 @@ def test_hostile_names_of_splits_stay_in_the_folder_and_calibrations_that_stop_e
         result = run_study(spec, tmp_path / "study", responses=RESPONSES)
     assert not result.estimates["converged"].any()
 
-
-def test_estimators_without_enough_data_are_told(tmp_path, monkeypatch):
     def needy(*_, **__):
         raise DataError("it needs a hundred models")
 
     monkeypatch.setattr("itembank_studies.comparison_study.estimate", needy)
     with pytest.warns(DataWarning, match="are missing.*weighted: it needs a hundred models; gp-irt: it needs"):
-        result = run_study(make_spec(repeats=1), tmp_path / "study", responses=RESPONSES)
+        result = run_study(make_spec(repeats=1), tmp_path / "needy", responses=RESPONSES)
     assert result.summary["n_estimates"].to_list() == [0] * result.summary.height

@@ -1,4 +1,4 @@
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,21 +24,17 @@ def outcomes(probabilities):
     return np.stack([probabilities, 1.0 - probabilities])
 
 
-def test_divergence_and_diversity_are_their_definitions(rng):
+def test_divergence_and_diversity_are_their_definitions_and_order_binary_items_as_their_variance(rng):
     probabilities = rng.random((2, 8))
     expected = jensenshannon(*np.moveaxis(outcomes(probabilities), 1, 0)) ** 2
     np.testing.assert_allclose(jensen_shannon(probabilities), expected)
     probabilities = rng.random((7, 9))
     np.testing.assert_allclose(predictive_diversity(probabilities), outcomes(probabilities).max(axis=1).sum(axis=0))
-
-
-def test_divergence_of_binary_responses_orders_items_as_their_variance(rng):
     responses = (rng.random((25, 40)) < rng.random(40)).astype(float)
-    by_variance, by_divergence = responses.var(axis=0), jensen_shannon(responses)
-    np.testing.assert_array_equal(
-        np.sign(np.round(by_variance[:, None] - by_variance, 12)),
-        np.sign(np.round(by_divergence[:, None] - by_divergence, 12)),
-    )
+    orders = [
+        np.sign(np.round(worth[:, None] - worth, 12)) for worth in (responses.var(axis=0), jensen_shannon(responses))
+    ]
+    np.testing.assert_array_equal(*orders)
 
 
 def test_chance_decides_between_equals_only(rng):
@@ -68,9 +64,9 @@ def test_a_missing_response_counts_as_the_item_model_has_it(bank):
     values = bank.responses.responses.copy()
     fitted = probability(bank.parameters, bank.calibration.abilities)
     values[::2, :] = np.nan
-    gappy = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
-    filled = dataclasses.replace(
-        bank, responses=dataclasses.replace(bank.responses, responses=np.where(np.isnan(values), fitted, values))
+    gappy, filled = (
+        replace(bank, responses=replace(bank.responses, responses=made))
+        for made in (values, np.where(np.isnan(values), fitted, values))
     )
     one, other = (select(each, 12, method="disagreement", rng=0) for each in (gappy, filled))
     assert one.item_ids == other.item_ids
@@ -101,14 +97,14 @@ def test_signs_rotations_and_items_without_loading_are_no_trouble():
     bank = make_bank(n_models=24, n_items=60)
     one = select(bank, 15, method="information")
     for turn in (np.array([[0.6, 0.8], [0.8, -0.6]]), -np.eye(2)):
-        parameters = dataclasses.replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
+        parameters = replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
         abilities = bank.calibration.abilities @ turn
-        calibration = dataclasses.replace(bank.calibration, parameters=parameters, abilities=abilities)
-        turned = dataclasses.replace(bank, calibration=calibration)
+        calibration = replace(bank.calibration, parameters=parameters, abilities=abilities)
+        turned = replace(bank, calibration=calibration)
         assert one.item_ids == select(turned, 15, method="information").item_ids
     loadings = bank.parameters.loadings.copy()
     loadings[0:3] = 0.0
     loadings[3::6], loadings[4::6], loadings[5::6] = -loadings[0::6], -loadings[1::6], -loadings[2::6]
-    parameters = dataclasses.replace(bank.parameters, loadings=loadings)
-    changed = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
+    parameters = replace(bank.parameters, loadings=loadings)
+    changed = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
     assert select(changed, 15, method="information").n_items == 15

@@ -14,10 +14,11 @@ from itembank.publishing import without_responses
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from itembank_rivals.disagreement import Disagreement
-from itembank_rivals.metabench import Metabench
-from itembank_rivals.signature import KNearest, RandomForest
+from itembank_rivals.metabench import Metabench, predict_metabench
+from itembank_rivals.signature import KNearest, RandomForest, predict_k_nearest, predict_random_forest
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import full_scores, new_models, shared_bank
+from tests.estimation.test_regressions import EveryEstimator
 
 CHOOSE = ("disagreement", "information", "bayesian-quadrature")
 LEARN = ("knn", "random-forest", "metabench")
@@ -71,12 +72,10 @@ def test_a_bank_without_responses_is_refused(method):
     selection = ib.select(whole, 12, method="v-optimal")
     published = without_responses(whole, selections=[selection])
     new = ib.ResponseMatrix.create(np.ones((1, 36)), items=whole.responses.items)
-    for call in (
-        lambda: ib.estimate(published, new, method=method),
-        lambda: ib.select(published, 9, method="disagreement"),
-    ):
-        with pytest.raises(DataError, match="published without"):
-            call()
+    with pytest.raises(DataError, match="published without"):
+        ib.estimate(published, new, method=method)
+    with pytest.raises(DataError, match="published without"):
+        ib.select(published, 9, method="disagreement")
 
 
 @pytest.mark.parametrize(
@@ -95,3 +94,19 @@ def test_a_bank_without_responses_is_refused(method):
 def test_choices_outside_what_they_may_be_are_refused(kind, choice, said):
     with pytest.raises(ParameterError, match=said):
         kind(**choice)
+
+
+def metabench(train, scores, new):
+    """On abilities that are the means of what was answered."""
+    known, asked = (np.nan_to_num(np.nanmean(np.c_[a, np.full(len(a), 0.5)], axis=1))[:, None] for a in (train, new))
+    return predict_metabench(train, scores, new, train_abilities=known, new_abilities=asked)
+
+
+@pytest.mark.parametrize("estimator", [predict_k_nearest, metabench])
+class TestNeighboursAndMetabench(EveryEstimator):
+    pass
+
+
+@pytest.mark.parametrize("estimator", [lambda *known: predict_random_forest(*known, n_trees=5)])
+class TestForest(EveryEstimator):
+    tolerance = 0.15  # its trees draw rows by number

@@ -27,11 +27,19 @@ def test_given_number_of_neighbours_equals_sklearn(rng, n_neighbours):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_neighbours_on_components_equal_sklearns_pipeline(rng):
+def test_neighbours_on_components_and_components_equal_sklearns(rng):
     train, scores, new = problem(rng)
     reference = make_pipeline(PCA(3, svd_solver="full"), KNeighborsRegressor(4)).fit(train, scores)
     found = predict_k_nearest(train, scores, new, n_neighbours=4, n_components=3)
     np.testing.assert_allclose(found, reference.predict(new), atol=1e-12)
+    train, new = rng.normal(size=(30, 8)), rng.normal(size=(5, 8))
+    reference = PCA(3, svd_solver="full").fit(train)
+    found = principal_components(train, new, 3)
+    np.testing.assert_allclose(np.abs(found[0]), np.abs(reference.transform(train)), atol=1e-10)
+    np.testing.assert_allclose(np.abs(found[1]), np.abs(reference.transform(new)), atol=1e-10)
+    train = np.repeat(rng.normal(size=(9, 1)), 4, axis=1)
+    assert principal_components(train, train[:2], 3)[1].shape == (2, 1)
+    assert principal_components(np.ones((9, 4)), np.ones((2, 4)), 3)[1].shape == (2, 0)
 
 
 def test_chosen_number_of_neighbours_is_best_left_out(rng):
@@ -91,24 +99,20 @@ def test_a_column_that_no_new_model_answered_is_as_if_absent(rng, n_components):
     )
 
 
-def test_forest_equals_sklearn_and_repeats_itself(rng):
+def test_forest_on_components_finds_what_all_columns_tell_together_and_on_columns_what_sklearn_finds(rng):
     train, scores, new = problem(rng)
     options = {"n_trees": 15, "n_components": None}
     reference = RandomForestRegressor(15, random_state=3).fit(train, scores)
     found = predict_random_forest(train, scores, new, seed=3, **options)
     np.testing.assert_allclose(found, reference.predict(new), atol=1e-12)
     assert np.any(found != predict_random_forest(train, scores, new, seed=4, **options))
-
-
-def test_forest_on_components_finds_what_all_columns_tell_together(rng):
     ability = rng.uniform(size=(300, 1))
     responses = (rng.random((300, 80)) < ability).astype(float)
     train, new = slice(0, 100), slice(100, None)
 
     def error(n_components):
-        found = predict_random_forest(
-            responses[train], ability[train], responses[new], seed=0, n_components=n_components
-        )
+        known = responses[train], ability[train], responses[new]
+        found = predict_random_forest(*known, seed=0, n_components=n_components)
         return np.abs(found - ability[new]).mean()
 
     assert error(20) < 0.8 * error(None)
@@ -128,14 +132,3 @@ def test_scores_of_some_models_are_unknown_and_nothing_answered_gives_their_mean
     expected = np.tile(scores.mean(axis=0), (7, 1))
     np.testing.assert_allclose(predict_k_nearest(train, scores, new), expected)
     np.testing.assert_allclose(predict_random_forest(train, scores, new, seed=0), expected)
-
-
-def test_components_equal_sklearns_up_to_sign(rng):
-    train, new = rng.normal(size=(30, 8)), rng.normal(size=(5, 8))
-    reference = PCA(3, svd_solver="full").fit(train)
-    found = principal_components(train, new, 3)
-    np.testing.assert_allclose(np.abs(found[0]), np.abs(reference.transform(train)), atol=1e-10)
-    np.testing.assert_allclose(np.abs(found[1]), np.abs(reference.transform(new)), atol=1e-10)
-    train = np.repeat(rng.normal(size=(9, 1)), 4, axis=1)
-    assert principal_components(train, train[:2], 3)[1].shape == (2, 1)
-    assert principal_components(np.ones((9, 4)), np.ones((2, 4)), 3)[1].shape == (2, 0)

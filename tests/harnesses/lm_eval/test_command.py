@@ -1,31 +1,23 @@
-"""Arguments of lm_eval's command, told apart without lm_eval."""
+"""Arguments of lm_eval's command, and releases that fit, told apart without lm_eval."""
 
 import sys
 import types
 
 import pytest
 
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, MissingDependencyError, ParameterError
 from itembank_harnesses.lm_eval.command import HarnessCall, import_plugin, run_command
+from itembank_harnesses.lm_eval.patches import HarnessError, check_release
 
 
 @pytest.mark.parametrize(
     ("argument", "name"),
     [
-        ("--samples", "--samples"),
-        ("--samples={}", "--samples"),
-        ("--sampl", "--samples"),
-        ("-E", "--samples"),
-        ("--limit", "--limit"),
-        ("-L", "--limit"),
-        ("-L10", "--limit"),
-        ("--log_samples", "--log_samples"),
-        ("--log", "--log_samples"),
-        ("-s", "--log_samples"),
-        ("--output_path", "--output_path"),
-        ("-o", "--output_path"),
-        ("--predict_only", "--predict_only"),
-        ("-x", "--predict_only"),
+        *((spelling, "--samples") for spelling in ("--samples", "--samples={}", "--sampl", "-E")),
+        *((spelling, "--limit") for spelling in ("--limit", "-L", "-L10")),
+        *((spelling, "--log_samples") for spelling in ("--log_samples", "--log", "-s")),
+        *((spelling, "--output_path") for spelling in ("--output_path", "-o")),
+        *((spelling, "--predict_only") for spelling in ("--predict_only", "-x")),
     ],
 )
 def test_arguments_that_a_run_decides_are_refused_under_their_names(argument, name):
@@ -60,13 +52,9 @@ def test_the_model_is_called_what_its_arguments_say(arguments, name):
 
 
 def test_a_call_without_its_model_keeps_the_rest():
-    call = HarnessCall.of(
-        ["-m", "hf", "--model_args", "a=1", "b=-2", "--apply_chat_template", "x", "--seed", "-1", "--tasks", "t"]
-    )
-    assert call.without_model().arguments == (
-        *("--model_args", "a=1", "b=-2", "--seed", "-1", "--tasks", "t"),
-        *("--model", "dummy"),
-    )
+    kept = ("--model_args", "a=1", "b=-2", "--seed", "-1", "--tasks", "t")
+    call = HarnessCall.of(("-m", "hf", *kept[:3], "--apply_chat_template", "x", *kept[3:]))
+    assert call.without_model().arguments == (*kept, "--model", "dummy")
     assert call.values("--seed") == ["-1"]
     assert call.has("--tasks")
     assert not call.has("--limit")
@@ -115,11 +103,8 @@ def test_what_answers_depend_on_is_the_same_in_any_order_and_on_any_machine():
 @pytest.mark.parametrize(
     ("arguments", "seed"),
     [
-        ((), 1234),
-        (("--seed", "5"), 5),
-        (("--seed=0,1,2,7",), 7),
-        (("--seed", "0,1,2,None"), None),
-        (("--config", "run.yaml"), None),
+        *(((), 1234), (("--seed", "5"), 5), (("--seed=0,1,2,7",), 7)),
+        *((("--seed", "0,1,2,None"), None), (("--config", "run.yaml"), None)),
     ],
 )
 def test_the_seed_of_few_shot_examples(arguments, seed):
@@ -133,3 +118,49 @@ def test_arguments_of_the_bank_stand_behind_what_is_given():
     given = ("--apply_chat_template", "mine", "--fewshot_as_multiturn", "--seed", "3")
     assert HarnessCall.of(given).as_of(found).arguments == given
     assert HarnessCall.of(("--config", "run.yaml")).as_of(found).arguments == ("--config", "run.yaml")
+
+
+def evaluate(lm, task_dict, limit=None, log_samples=True, bootstrap_iters=0):
+    """As the harness's."""
+
+
+def put_in_place(monkeypatch, task, function=evaluate):
+    evaluator, api = types.SimpleNamespace(evaluate=function), types.SimpleNamespace(Task=task)
+    root = types.SimpleNamespace(evaluator=evaluator)
+    for name, module in {"": root, ".evaluator": evaluator, ".api": api, ".api.task": api}.items():
+        monkeypatch.setitem(sys.modules, f"lm_eval{name}", module)
+
+
+class Fits:
+    def build_all_requests(self, *, rank=0, world_size=1, limit=None, more=None):
+        """As the harness's."""
+
+    def doc_iterator(self, *, rank=0, world_size=1, limit=None):
+        """As the harness's."""
+
+
+class Renamed(Fits):
+    def doc_iterator(self, *, shard=0, limit=None):
+        """Without ranks."""
+
+
+def test_a_release_whose_functions_take_our_arguments_fits_and_without_one_the_package_is_named(monkeypatch):
+    put_in_place(monkeypatch, Fits)
+    check_release()
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    with pytest.raises(MissingDependencyError, match=r"needs lm_eval, .*pip install 'lm_eval>="):
+        check_release()
+
+
+@pytest.mark.parametrize(
+    ("task", "function", "name"),
+    [
+        (Renamed, evaluate, "Task.doc_iterator"),
+        (object, evaluate, "Task.build_all_requests"),
+        (Fits, lambda lm: None, "evaluate"),
+    ],
+)
+def test_another_is_refused_and_the_message_says_which_fit(monkeypatch, task, function, name):
+    put_in_place(monkeypatch, task, function)
+    with pytest.raises(HarnessError, match=rf"must be 0\.4\.5 or newer.*'{name}'"):
+        check_release()

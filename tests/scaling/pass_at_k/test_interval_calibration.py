@@ -2,16 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
+from itembank_scaling.pass_at_k import interval_calibration as kernel
 from itembank_scaling.pass_at_k.curve import pass_at_k_curve
-from itembank_scaling.pass_at_k.interval_calibration import (
-    FEWEST_TRIED,
-    IntervalFactors,
-    factors_within,
-    interval_factors,
-    share_within,
-    widened,
-)
 from itembank_scaling.pass_at_k.kernels import plug_in_pass_at_k
 from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
 from itembank_scaling.pass_at_k.samples import SampledScenario, item_model_of_bank, sample_counts
@@ -35,80 +29,65 @@ def samples():
     return simulated_samples(n_models=40, n_items=50, n_trials=2000, seed=11)
 
 
-def factors_of(scenario, samples, rows=None):
-    rows = np.arange(40) if rows is None else rows
-    return interval_factors(scenario, scenario.truth, rows, budget=20, spec=SPEC, rng=np.random.default_rng(0))
+def factors_of(scenario, n_rows=40, budget=20):
+    given = {"budget": budget, "spec": SPEC, "rng": np.random.default_rng(0)}
+    return kernel.interval_factors(scenario, scenario.truth, np.arange(n_rows), **given)
 
 
-def test_a_true_item_model_needs_little_and_one_that_is_too_sure_much(samples):
-    honest = factors_of(scenario_of(samples), samples)
+def test_a_true_item_model_needs_little_one_that_is_too_sure_much_and_few_models_tell_nothing(samples):
+    honest = factors_of(scenario_of(samples))
     assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 40)
     assert honest.factors.shape == (2, honest.k.size)
     assert honest.factors[0].max() < 1.6
     # believed to follow the item model ten times as closely as they do: its intervals are far too narrow
-    sure = factors_of(scenario_of(samples, too_sure=10.0), samples)
+    sure = factors_of(scenario_of(samples, too_sure=10.0))
     assert np.median(sure.factors[0]) > 1.5 * np.median(honest.factors[0])
+    scenario = scenario_of(samples)
+    assert factors_of(scenario, kernel.FEWEST_TRIED - 1) is None
+    assert factors_of(scenario, budget=1001) is None
 
 
 @pytest.mark.parametrize("n_models", [19, 30, 37])
 def test_the_quantile_of_some_models_holds_for_one_more(n_models):
     """Of uniform values the quantile's own mean is the probability that a further one is below it."""
     values = np.random.default_rng(n_models).random((20_000, n_models))
-    held = np.quantile(values, share_within(n_models, 0.95), axis=1).mean()
+    held = np.quantile(values, kernel.share_within(n_models, 0.95), axis=1).mean()
     assert held == pytest.approx(0.95, abs=0.001)  # standard error .0003
     assert np.quantile(values, 0.95, axis=1).mean() < 0.935  # at position .95 (n - 1) + 1 of n + 1
-    assert share_within(FEWEST_TRIED, 0.95) == 1.0
+    assert kernel.share_within(kernel.FEWEST_TRIED, 0.95) == 1.0
 
 
-def test_too_few_models_tell_nothing(samples):
-    scenario = scenario_of(samples)
-    assert factors_of(scenario, samples, np.arange(FEWEST_TRIED - 1)) is None
-    few = interval_factors(
-        scenario, scenario.truth, np.arange(40), budget=1001, spec=SPEC, rng=np.random.default_rng(0)
-    )
-    assert few is None
-
-
-def test_factors_between_and_beyond_the_k_that_were_tried():
-    found = IntervalFactors(np.array([1.0, 100.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9)
+def test_factors_between_and_beyond_the_k_that_were_tried_widen_on_the_logit(samples):
+    found = kernel.IntervalFactors(np.array([1.0, 100.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9)
     np.testing.assert_allclose(found.at(np.array([1.0, 10.0, 100.0, 1e6])), [[1.0, 2.0, 3.0, 3.0], [1.0] * 4])
-    found = IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
+    found = kernel.IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
     expected = [[1.3, 2.0, 3.0 * 1.5, 3.0 * 2.0], [1.3, 1.3, 1.3 * 1.5, 1.3 * 2.0]]
     np.testing.assert_allclose(found.at(np.array([1.0, 100.0, 1000.0, 10_000.0])), expected)
-
-
-def test_wider_on_the_logit(samples):
     scenario = scenario_of(samples)
     k = np.array([1.0, 100.0])
     curve = pass_at_k_curve(scenario, 0, k, SPEC, np.random.default_rng(0))
     middle = curve.values[0]
-    same = widened(curve, middle, np.ones((2, 2)))
+    same = kernel.widened(curve, middle, np.ones((2, 2)))
     np.testing.assert_allclose(same.low, curve.low, rtol=1e-12)
-    twice = widened(curve, middle, np.full((2, 2), 2.0))
-
-    def log_odds(p):
-        return np.log(p / (1 - p))
-
-    np.testing.assert_allclose(
-        log_odds(twice.high) - log_odds(middle), 2.0 * (log_odds(curve.high) - log_odds(middle)), rtol=1e-9
-    )
+    twice = kernel.widened(curve, middle, np.full((2, 2), 2.0))
+    above, twice_above = (logit(one.high) - logit(middle) for one in (curve, twice))
+    np.testing.assert_allclose(twice_above, 2.0 * above, rtol=1e-9)
     assert np.all(twice.low < curve.low)
     certain = dataclasses.replace(curve, low=np.zeros((2, 2)), high=np.ones((2, 2)))
-    found = widened(certain, middle, np.full((2, 2), 2.0))
+    found = kernel.widened(certain, middle, np.full((2, 2), 2.0))
     assert (found.low.max(), found.high.min()) == (0.0, 1.0)
 
 
 def test_the_law_says_what_its_intervals_rest_on(samples):
     models = ["model-1", "model-2"]
     bank = known_bank(samples)
-    plain = pass_at_k_law(
-        samples.responses, dataclasses.replace(SPEC, interval="model-based"), bank=bank, models=models
+    plain, made, few = (
+        pass_at_k_law(samples.responses, dataclasses.replace(SPEC, **changes), bank=bank, models=models)
+        for changes in ({"interval": "model-based"}, {}, {"budget": 1500})
     )
-    made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
     assert any("rest on the item model" in text for text in plain.notes)
     assert any("as wide as the item model says: 'math' 1." in text for text in made.notes)
     assert np.all(made.all_items.high - made.all_items.low >= 0.8 * (plain.all_items.high - plain.all_items.low))
-    few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
     said = " ".join(few.notes)
     assert "1.30 to 1.30 (0 models). Too few models could tell: the factors are the least ones, and grow" in said
     assert "come from the models asked about" not in said  # nor is any k beyond 1,500 samples
@@ -123,7 +102,9 @@ def test_models_asked_about_are_tried_with_item_models_that_have_not_seen_them()
         left_out.append(rows.tolist())
         return None if 3 in rows else scenario.item_model
 
-    found = factors_within(scenario, np.arange(12), budget=50, spec=SPEC, rng=np.random.default_rng(0), refit=refit)
+    found = kernel.factors_within(
+        scenario, np.arange(12), budget=50, spec=SPEC, rng=np.random.default_rng(0), refit=refit
+    )
     assert sorted(row for part in left_out for row in part) == list(range(12))
     assert [len(part) for part in left_out] == [3, 3, 2, 2, 2]
     assert (found.k[0], found.k[-1], found.n_models, found.n_samples) == (10.0, 250.0, 10, 50)

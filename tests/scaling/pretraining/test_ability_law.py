@@ -15,7 +15,7 @@ def simulated(rng, *, n_recipes=6, n_sizes=7, slope_sd=0.03, residual_sd=0.1, er
     return x, true, true + error_sd * rng.standard_normal(x.shape), np.full(x.shape, error_sd**2)
 
 
-def test_alone_a_recipe_gets_the_line_of_least_squares(rng):
+def test_alone_a_recipe_gets_the_line_of_least_squares_in_which_all_its_sizes_weigh_alike(rng):
     x, _, y, _ = simulated(rng)
     laws = fit_ability_laws(x, y, np.zeros_like(y), pooling="none", shape="line")
     for number in range(6):
@@ -24,20 +24,6 @@ def test_alone_a_recipe_gets_the_line_of_least_squares(rng):
         assert laws.slope_error[number] ** 2 == pytest.approx(laws.residual_variance / (7 * covariance), rel=1e-6)
     residuals = y - laws.predict(x[0])[0]
     assert laws.residual_variance == pytest.approx(np.sum(residuals**2) / (6 * 5), rel=1e-6)
-
-
-def test_errors_of_slopes_are_those_of_a_mixture_over_bends(rng):
-    """Mean variance and variance of means (law of total variance)."""
-    x, _, y, v = simulated(rng)
-    laws = replace(fit_ability_laws(x, y, v), weights=np.array([0.25, 0.75]))
-    slopes, within = np.array([[0.3], [0.5]]), np.array([[0.01], [0.03]])
-    coefficients, covariance = np.zeros((2, 1, 2)), np.zeros((2, 1, 2, 2))
-    coefficients[..., 1], covariance[..., 1, 1] = slopes, within
-    error = replace(laws, coefficients=coefficients, covariance=covariance).slope_error
-    assert error**2 == pytest.approx(0.25 * 0.01 + 0.75 * 0.03 + 0.25 * 0.15**2 + 0.75 * 0.05**2)
-
-
-def test_alone_all_sizes_of_a_recipe_weigh_alike(rng):
     x, _, y, _ = simulated(rng)
     v = np.full(y.shape, 0.01)
     v[:, 0] = 0.5  # the smallest model's ability is hardly known: the line of least squares takes it as the others
@@ -52,7 +38,15 @@ def test_alone_all_sizes_of_a_recipe_weigh_alike(rng):
         assert laws.slope_error[number] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
-def test_errors_that_are_alike_or_known_are_no_variance_of_their_own(rng):
+def test_errors_of_slopes_are_those_of_a_mixture_over_bends_and_known_ones_no_variance(rng):
+    """Mean variance and variance of means (law of total variance)."""
+    x, _, y, v = simulated(rng)
+    laws = replace(fit_ability_laws(x, y, v), weights=np.array([0.25, 0.75]))
+    slopes, within = np.array([[0.3], [0.5]]), np.array([[0.01], [0.03]])
+    coefficients, covariance = np.zeros((2, 1, 2)), np.zeros((2, 1, 2, 2))
+    coefficients[..., 1], covariance[..., 1, 1] = slopes, within
+    error = replace(laws, coefficients=coefficients, covariance=covariance).slope_error
+    assert error**2 == pytest.approx(0.25 * 0.01 + 0.75 * 0.03 + 0.25 * 0.15**2 + 0.75 * 0.05**2)
     x, true, _, _ = simulated(rng, residual_sd=0.0)
     laws = fit_ability_laws(x, true + 0.1 * rng.standard_normal(7), np.zeros(x.shape), pooling="none", shape="line")
     assert laws.degrees_of_freedom == pytest.approx(7 - 2)
@@ -61,16 +55,25 @@ def test_errors_that_are_alike_or_known_are_no_variance_of_their_own(rng):
 
 
 @pytest.mark.parametrize("pooling", ["none", "partial"])
-def test_order_of_recipes_and_sizes_does_not_matter(rng, pooling):
+def test_order_does_not_matter_and_two_runs_of_a_compute_are_fitted_like_any_points(rng, pooling):
     x, _, y, v = simulated(rng)
     first = fit_ability_laws(x, y, v, pooling=pooling)
     recipes, sizes = rng.permutation(6), rng.permutation(7)
     second = fit_ability_laws(x[recipes][:, sizes], y[recipes][:, sizes], v[recipes][:, sizes], pooling=pooling)
     np.testing.assert_allclose(second.coefficients, first.coefficients[:, recipes], rtol=1e-6)
     assert second.drift == pytest.approx(first.drift, rel=1e-5, abs=1e-9)
+    x, _, y, v = simulated(rng, n_sizes=8)
+    x = np.repeat(x[:, :4], 2, axis=1)
+    laws = fit_ability_laws(x, y, v, pooling=pooling, shape="line")
+    assert np.isfinite(laws.drift)
+    assert np.isfinite(laws.predict(np.array([34.0]))[1]).all()
+    if pooling == "none":
+        residual = laws.residual_variance + v[0]
+        line = np.polyfit(x[0], y[0], 1, w=1.0 / np.sqrt(residual))
+        assert [laws.slope[0], laws.intercept[0]] == pytest.approx(line)
 
 
-def test_pooled_lines_lie_nearer_to_each_other_and_to_the_truth(rng):
+def test_pooled_lines_lie_nearer_to_the_truth_and_pooling_goes_by_the_number_of_recipes_and_sizes(rng):
     errors, spreads = [], []
     for _ in range(20):
         x, true, y, v = simulated(rng, n_recipes=10, slope_sd=0.02)
@@ -82,9 +85,6 @@ def test_pooled_lines_lie_nearer_to_each_other_and_to_the_truth(rng):
     assert pooled < 0.8 * alone
     alone, pooled = np.mean(errors, axis=0)
     assert pooled < 0.8 * alone
-
-
-def test_pooling_goes_by_the_number_of_recipes_and_sizes(rng):
     x, _, y, v = simulated(rng, n_recipes=3)  # the abilities of all sizes are known equally well
     pooled, alone = (fit_ability_laws(x, y, v, pooling=name) for name in ("partial", "none"))
     np.testing.assert_allclose(pooled.coefficients, alone.coefficients, rtol=1e-9)
@@ -129,16 +129,3 @@ def test_intervals_cover_what_larger_models_reach(rng, pooling, n_recipes):
         half = interval_factor(0.95, laws.degrees_of_freedom) * np.sqrt(variance)
         covered.append(np.mean(np.abs(true[:, 4:] - mean) < half))
     assert 0.92 < np.mean(covered) < 0.985
-
-
-@pytest.mark.parametrize("pooling", ["none", "partial"])
-def test_two_runs_of_every_compute_are_fitted_like_any_points(rng, pooling):
-    x, _, y, v = simulated(rng, n_sizes=8)
-    x = np.repeat(x[:, :4], 2, axis=1)
-    laws = fit_ability_laws(x, y, v, pooling=pooling, shape="line")
-    assert np.isfinite(laws.drift)
-    assert np.isfinite(laws.predict(np.array([34.0]))[1]).all()
-    if pooling == "none":
-        residual = laws.residual_variance + v[0]
-        line = np.polyfit(x[0], y[0], 1, w=1.0 / np.sqrt(residual))
-        assert [laws.slope[0], laws.intercept[0]] == pytest.approx(line)

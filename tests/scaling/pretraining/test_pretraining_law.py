@@ -70,17 +70,16 @@ def true_scores(suite, flops):
     return np.stack([p[:, :40].mean(axis=1), p[:, 40:].mean(axis=1)], axis=1)
 
 
-def test_forecasts_of_ten_times_the_compute_come_near_the_truth(suite, compute, law):
+def test_forecasts_of_ten_times_the_compute_come_near_the_truth_from_abilities_on_the_lines_that_made_them(
+    suite, compute, law
+):
     truth = true_scores(suite, law.target_flops)
-    trends = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("trend",), n_checked=0))
+    trends = pretraining_law(suite.probability, compute, settings=replace(IRSL, laws=("trend",)))
     for (number, scenario), by in itertools.product(enumerate(("easy", "hard")), (law, trends)):
         found = by.forecast(scenario)
         assert np.abs(found.score[:, 0] - truth[:, number]).mean() < 0.02
         assert ((found.low[:, 0] < truth[:, number]) & (truth[:, number] < found.high[:, 0])).mean() > 0.8
     assert trends.of_scenario("easy").fitted["trend"].origin < trends.log_flops[trends.is_final].min()
-
-
-def test_abilities_lie_on_the_lines_that_made_them_and_intervals_widen_beyond_the_largest_size(suite, law):
     laws = law.of_scenario("easy").ability_laws
     assert np.corrcoef(law.of_scenario("easy").abilities.theta, suite.theta)[0, 1] > 0.995
     ratio = laws.slope / suite.slopes  # the scale of ability is the calibration's own
@@ -95,8 +94,7 @@ def test_abilities_lie_on_the_lines_that_made_them_and_intervals_widen_beyond_th
 def test_the_law_as_published_is_equation_3(suite, compute):
     """Least squares of ability on log FLOP, then the mean over items of expit(d (theta - z)); nothing is added."""
     published = ItemResponseLaw("2pl", pooling="none", shape="line", gap="none")
-    settings = PretrainingSettings(laws=(published,), n_checked=0)
-    law = pretraining_law(suite.accuracy, compute, settings=settings)
+    law = pretraining_law(suite.accuracy, compute, settings=replace(IRSL, laws=(published,)))
     target = np.log(law.target_flops)
     for scenario in ("easy", "hard"):
         found = law.of_scenario(scenario).abilities
@@ -116,15 +114,15 @@ def test_the_law_as_published_is_equation_3(suite, compute):
 
 def test_a_gap_that_is_carried_is_all_that_it_adds(suite, compute):
     hard = suite.accuracy.take(items=np.arange(40, 80))
-    laws = {
-        gap: pretraining_law(hard, compute, settings=PretrainingSettings(laws=(ItemResponseLaw(gap=gap),), n_checked=0))
+    laws = [
+        pretraining_law(hard, compute, settings=replace(IRSL, laws=(ItemResponseLaw(gap=gap),)))
         for gap in ("carried", "none")
-    }
-    carried, plain = (law.of_scenario("hard").fitted["irsl"] for law in laws.values())
+    ]
+    carried, plain = (law.of_scenario("hard").fitted["irsl"] for law in laws)
     assert np.abs(carried.carried).max() > 0.005
-    with_gap, without = (law.forecast("hard").score[:, 0] for law in laws.values())
+    with_gap, without = (law.forecast("hard").score[:, 0] for law in laws)
     np.testing.assert_allclose(with_gap - without, carried.carried, atol=1e-12)
-    gaps = plain.abilities.gap[laws["none"].is_final]
+    gaps = plain.abilities.gap[laws[1].is_final]
     assert plain.gap_variance == pytest.approx(np.mean(gaps**2))
 
 
@@ -132,7 +130,7 @@ def test_right_or_wrong_and_counts_go_through(suite, compute):
     trials = np.full(suite.accuracy.responses.shape, 5)
     p = expit(suite.theta[:, None] * suite.loadings + suite.intercept)
     counts = np.random.default_rng(0).binomial(trials, p) / trials
-    counted = ResponseMatrix.create(counts, models=suite.accuracy.models, items=suite.accuracy.items, n_trials=trials)
+    counted = replace(suite.accuracy, responses=counts, n_trials=trials)
     truth = true_scores(suite, 10.0 * compute.flops.max())
     settings = replace(PLAIN, laws=("irsl", "two-step", ONE_START))
     for responses in (suite.accuracy, counted):
@@ -145,15 +143,14 @@ def test_right_or_wrong_and_counts_go_through(suite, compute):
 def test_a_bank_of_other_models_measures_abilities(suite, compute):
     past, new = np.flatnonzero(suite.recipes < 2), np.flatnonzero(suite.recipes >= 2)
     bank = calibrate(suite.probability.take(models=past), Variational("2pl", family="beta", tolerance=1e-4))
-    settings = PretrainingSettings(laws=("irsl",), n_checked=0, n_items=15)
-    law = pretraining_law(suite.probability.take(models=new), compute, bank=bank, settings=settings)
+    law = pretraining_law(suite.probability.take(models=new), compute, bank=bank, settings=replace(IRSL, n_items=15))
     truth = true_scores(suite, law.target_flops)[2:]
     assert np.abs(law.forecast("hard").score[:, 0] - truth[:, 1]).mean() < 0.04
     assert law.recipes == tuple(f"recipe-{number}" for number in range(2, 6))
 
 
 def test_calibration_recipes_get_no_law_and_models_without_recipes_one(suite, compute):
-    settings = PretrainingSettings(laws=("irsl",), n_checked=0, calibration_recipes=("recipe-1", "recipe-4"))
+    settings = replace(IRSL, calibration_recipes=("recipe-1", "recipe-4"))
     law = pretraining_law(suite.probability.take(items=EASY), compute, settings=settings)
     assert law.recipes == ("recipe-0", "recipe-2", "recipe-3", "recipe-5")
     one = np.flatnonzero(suite.recipes == 0)
@@ -208,20 +205,6 @@ def test_targets_and_losses_are_checked(suite, compute, choices, error, words):
         pretraining_law(suite.probability, compute, **choices)
 
 
-def test_a_bank_of_another_kind_of_responses_is_told(suite, compute):
-    few = np.arange(12)
-    right = calibrate(suite.accuracy.take(models=few, items=few), Variational("2pl"))
-    share = calibrate(suite.probability.take(models=few, items=few), Variational("2pl", family="beta"))
-
-    def message(responses, bank):
-        return PretrainingData.create(responses, compute, PLAIN, bank=bank).message
-
-    told = "The bank was calibrated on responses that are {} (family '{}'), these are {}"
-    assert told.format("right or wrong", "bernoulli", "probabilities") in message(suite.probability, right)
-    assert told.format("probabilities", "beta", "right or wrong") in message(suite.accuracy, share)
-    assert (message(suite.accuracy, right), message(suite.probability, share)) == ("", "")
-
-
 def checked_rows(scenario, errors):
     common = {"law": "irsl", "scenario": scenario, "score": 0.5, "low": 0.4, "high": 0.55, "beyond": 4.0}
     return [{**common, "error": error} for error in errors]
@@ -250,7 +233,7 @@ def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(law, compute):
     assert set(HeldOutForecasts(pl.DataFrame(rows), level=0.8).widening().values()) == {1.0}
 
 
-def test_recipes_with_too_few_sizes_are_told_and_refused_if_there_are_no_others(suite, compute):
+def test_recipes_that_get_worse_or_have_too_few_sizes_are_told_and_refused_if_there_are_no_others(suite, compute):
     rows = np.flatnonzero((suite.recipes != 3) | (suite.params < suite.params.min() * 3.0))
     law = pretraining_law(suite.probability.take(models=rows, items=EASY), compute, settings=PLAIN)
     assert "Fewer than 3 sizes, no law: 'recipe-3 (2)'." in law.message
@@ -260,38 +243,43 @@ def test_recipes_with_too_few_sizes_are_told_and_refused_if_there_are_no_others(
     rows = np.flatnonzero(suite.params < suite.params.min() * 3.0)
     with pytest.raises(DataError, match=r"at least 3 sizes of one recipe, got 'recipe-0 \(2\)'"):
         pretraining_law(suite.probability.take(models=rows), compute)
-
-
-def test_a_recipe_that_gets_worse_with_compute_is_told(suite, compute):
     values = suite.probability.responses.copy()
     own = np.flatnonzero((suite.recipes == 2) & suite.is_final)
     values[own] = values[own[::-1]]
-    responses = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
-    law = pretraining_law(
-        responses.take(items=EASY),
-        compute,
-        settings=PretrainingSettings(n_checked=0, laws=(ItemResponseLaw(pooling="none"), *PLAIN.laws[1:])),
-    )
+    responses = replace(suite.probability, responses=values).take(items=EASY)
+    settings = replace(PLAIN, laws=(ItemResponseLaw(pooling="none"), *PLAIN.laws[1:]))
+    law = pretraining_law(responses, compute, settings=settings)
     notes = {row["law"]: row["note"] for row in law.rows() if row["recipe"] == "recipe-2"}
     assert "ability does not rise with compute (slope -" in notes["irsl"]
     assert "the score falls with compute" in notes["sigmoid"]
     assert "the loss rises with compute" in notes["two-step"]
 
 
-def test_models_of_unknown_compute_are_named_and_without_larger_ones_nothing_is_checked(suite, compute):
+def test_models_of_unknown_compute_are_named_and_banks_of_another_kind_of_responses_told(suite, compute):
     with pytest.raises(DataError, match=r"is not of 1 of 84: 'recipe-0/10000/0'"):
         pretraining_law(suite.probability, compute.take(np.arange(1, 84)))
     with pytest.raises(DataError, match="checked only with a law"):
         held_out_coverage(suite.probability.take(items=EASY), compute, largest=[1e30], settings=IRSL)
     with pytest.raises(DataError, match="needs a loss"):
-        pretraining_law(suite.accuracy, compute, settings=PretrainingSettings(laws=("two-step",), n_checked=0))
+        pretraining_law(suite.accuracy, compute, settings=replace(IRSL, laws=("two-step",)))
+    few = np.arange(12)
+    right = calibrate(suite.accuracy.take(models=few, items=few), Variational("2pl"))
+    share = calibrate(suite.probability.take(models=few, items=few), Variational("2pl", family="beta"))
+
+    def message(responses, bank):
+        return PretrainingData.create(responses, compute, PLAIN, bank=bank).message
+
+    told = "The bank was calibrated on responses that are {} (family '{}'), these are {}"
+    assert told.format("right or wrong", "bernoulli", "probabilities") in message(suite.probability, right)
+    assert told.format("probabilities", "beta", "right or wrong") in message(suite.accuracy, share)
+    assert (message(suite.accuracy, right), message(suite.probability, share)) == ("", "")
 
 
 def test_scenarios_that_tell_no_ability_leave_the_other_laws(suite, compute):
     values = suite.accuracy.responses.copy()
     values[:, 40:] = 1.0
-    responses = ResponseMatrix.create(values, models=suite.accuracy.models, items=suite.accuracy.items)
-    law = pretraining_law(responses, compute, settings=PretrainingSettings(laws=("irsl", ONE_START), n_checked=0))
+    responses, both = replace(suite.accuracy, responses=values), replace(IRSL, laws=("irsl", ONE_START))
+    law = pretraining_law(responses, compute, settings=both)
     found = {(row["scenario"], row["law"]) for row in law.rows()}
     assert found == {("easy", "irsl"), ("easy", "sigmoid"), ("hard", "sigmoid")}
     assert "Scenario 'hard' has no item response law: at least one item must tell models apart" in law.message
@@ -301,7 +289,7 @@ def test_scenarios_that_tell_no_ability_leave_the_other_laws(suite, compute):
     with pytest.raises(DataError, match="fitted to, got none"):
         pretraining_law(responses.take(items=np.arange(40, 80)), compute, settings=IRSL)
     one = suite.probability.take(items=np.array([3, 50, 60]))
-    law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", ONE_START), n_checked=0))
+    law = pretraining_law(one, compute, settings=both)
     assert list(law.of_scenario("easy").fitted) == ["sigmoid"]
     assert list(law.of_scenario("hard").fitted) == ["irsl", "sigmoid"]
     assert "items to measure an ability by must be at least 2, got one" in law.message
@@ -312,7 +300,7 @@ def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr("itembank_scaling.scenario_fits.fit_item_model", refuse)
-    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=(ONE_START,), n_checked=1))
+    law = pretraining_law(suite.probability, compute, settings=replace(SIGMOID, n_checked=1))
     assert law.names == ("sigmoid",)
     with pytest.raises(AssertionError):
         pretraining_law(suite.probability, compute, settings=IRSL)
@@ -322,18 +310,16 @@ def test_models_without_a_scenario_do_not_count_there(suite, compute):
     """The laws of a scenario are those of the models with responses alone, and the others stay as they are."""
     values = suite.probability.responses.copy()
     is_without = (suite.recipes == 1) | ((suite.recipes == 4) & (suite.params > np.unique(suite.params)[4]))
-    values[np.ix_(is_without, np.arange(40))] = np.nan
-    responses = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
-    settings = replace(PLAIN, laws=("irsl", ONE_START))
-    target = 1e13
-    law = pretraining_law(responses, compute, target_flops=target, settings=settings)
-    have = suite.probability.take(models=np.flatnonzero(~is_without), items=np.arange(40))
-    alone = pretraining_law(have, compute, target_flops=target, settings=settings)
+    values[np.ix_(is_without, EASY)] = np.nan
+    have = suite.probability.take(models=np.flatnonzero(~is_without), items=EASY)
+    law, alone = (
+        pretraining_law(one, compute, target_flops=1e13, settings=replace(PLAIN, laws=("irsl", ONE_START)))
+        for one in (replace(suite.probability, responses=values), have)
+    )
     kept = [law.recipes.index(name) for name in alone.recipes]
     for name in ("irsl", "sigmoid"):
-        np.testing.assert_allclose(
-            law.forecast("easy", name).score[kept], alone.forecast("easy", name).score, rtol=1e-6
-        )
+        of_both = law.forecast("easy", name).score[kept], alone.forecast("easy", name).score
+        np.testing.assert_allclose(*of_both, rtol=1e-6)
         assert np.isnan(law.forecast("easy", name).score[1])
         assert np.isfinite(law.forecast("hard", name).score).all()
     rows = {(row["scenario"], row["recipe"]): row for row in law.rows() if row["law"] == "irsl"}
@@ -367,22 +353,19 @@ def test_specs_check_themselves(spec, wrong, word):
         spec(**wrong)
 
 
-def test_nothing_of_the_larger_models_is_used(suite, compute):
+def test_nothing_of_the_larger_models_is_used_and_forecasts_stand_beside_what_they_scored(suite, compute):
     """Forecasts from the smaller sizes do not change when the larger models answer otherwise."""
     probability = suite.probability.take(items=EASY)
     data = PretrainingData.create(probability, compute, IRSL)
     cut = size_cuts(data.runs(None)[1], 3)[1]
     values = probability.responses.copy()
     values[compute.flops > cut] = 0.5
-    other = ResponseMatrix.create(values, models=probability.models, items=probability.items)
+    other = replace(probability, responses=values)
     forecasts = [
         held_out_coverage(one, compute, largest=[cut], settings=IRSL).table["score"].to_numpy()
         for one in (probability, other)
     ]
     np.testing.assert_array_equal(*forecasts)
-
-
-def test_held_out_forecasts_stand_beside_what_models_scored(suite, compute):
     found = held_out_coverage(suite.probability, compute, settings=replace(IRSL, fewest_sizes=5))
     means = observed_means(suite.probability)
     for row in found.rows()[::17]:
@@ -434,7 +417,7 @@ def test_a_law_from_elsewhere_is_fitted_and_shown_like_the_others(suite, compute
 
     forget(monkeypatch, LAWS)
     LAWS.register("constant", Constant, fit)
-    settings = PretrainingSettings(laws=(Constant(0.7),), n_checked=0)
+    settings = replace(IRSL, laws=(Constant(0.7),))
     found = pretraining_law(suite.probability.take(items=EASY), compute, settings=settings)
     np.testing.assert_array_equal(found.forecast("easy").score, 0.7)
     assert {row["law"] for row in found.rows()} == {"constant"}

@@ -4,87 +4,75 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit, ndtri
 from scipy.stats import multivariate_normal, norm
 
-from itembank_scaling.pretraining.trend_law import (
-    FLOOR_SHARES,
-    LIVELINESS,
-    NOISINESS,
-    SMALLEST_SCORE,
-    TrendComponents,
-    TrendPoints,
-    TrendPosterior,
-    TrendScores,
-    TrendSpreads,
-    above_floor,
-    cholesky,
-    covariance_parts,
-    fewer_models,
-    fit_trends,
-    integrated_wiener,
-    log_posterior,
-    prior_variances,
-    score_of,
-)
+from itembank_scaling.pretraining import trend_law as kernel
 
 
 def points_of(x):
     """Points of (n_scenarios, n_recipes, n_sizes), all known."""
     n_scenarios, n_recipes, n_sizes = x.shape
     recipe = np.tile(np.repeat(np.arange(n_recipes), n_sizes), (n_scenarios, 1))
-    return TrendPoints(x.reshape(n_scenarios, -1), recipe, np.ones((n_scenarios, x[0].size), dtype=bool))
+    return kernel.TrendPoints(x.reshape(n_scenarios, -1), recipe, np.ones((n_scenarios, x[0].size), dtype=bool))
 
 
 def test_covariances_are_double_integrals_of_that_of_brownian_motion_and_can_be_factored(rng):
     step = 0.005
     first, second = np.arange(0.5 * step, 1.3, step), np.arange(0.5 * step, 2.1, step)
     expected = np.minimum(first[:, None], second[None, :]).sum() * step**2
-    assert integrated_wiener(np.array(1.3), np.array(2.1)) == pytest.approx(expected, rel=1e-4)
+    assert kernel.integrated_wiener(np.array(1.3), np.array(2.1)) == pytest.approx(expected, rel=1e-4)
     points = points_of(rng.uniform(0.5, 4.0, (2, 3, 2)))
-    np.testing.assert_allclose(
-        prior_variances(points), np.einsum("ksnn->ksn", covariance_parts(points, points)), rtol=1e-12
-    )
+    variances = np.einsum("ksnn->ksn", kernel.covariance_parts(points, points))
+    np.testing.assert_allclose(kernel.prior_variances(points), variances, rtol=1e-12)
     ones = np.ones((1, 3, 3))
-    factor = cholesky(ones * 1e3)
+    factor = kernel.cholesky(ones * 1e3)
     np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)
 
 
-def test_the_scale_above_a_floor_is_undone_and_its_derivative_is_that_of_differences():
+def test_the_scale_above_a_floor_is_undone_and_derivatives_are_those_of_differences(rng):
     p = np.array([0.1, 0.24, 0.3, 0.6, 0.95])
-    z, slope = above_floor(p, np.array(0.25))
-    differences = (above_floor(p + 1e-6, np.array(0.25))[0] - above_floor(p - 1e-6, np.array(0.25))[0]) / 2e-6
+    z, slope = kernel.above_floor(p, np.array(0.25))
+    differences = (
+        kernel.above_floor(p + 1e-6, np.array(0.25))[0] - kernel.above_floor(p - 1e-6, np.array(0.25))[0]
+    ) / 2e-6
     np.testing.assert_allclose(slope, differences, rtol=1e-6)
-    np.testing.assert_allclose(score_of(z[3:], 0.25), p[3:], atol=1e-4)
-    np.testing.assert_allclose(above_floor(p, np.array(0.0))[0], logit(p))
-
-
-def test_derivatives_of_the_posterior_are_those_of_differences(rng):
+    np.testing.assert_allclose(kernel.score_of(z[3:], 0.25), p[3:], atol=1e-4)
+    np.testing.assert_allclose(kernel.above_floor(p, np.array(0.0))[0], logit(p))
     points = points_of(np.tile(np.linspace(0.5, 5.0, 4), (3, 2, 1)))
     points.is_known[1, 5:] = False
     y = rng.uniform(0.2, 0.9, points.x.shape)
-    scores = TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]), FLOOR_SHARES)
-    parts = covariance_parts(points, points)
+    scores = kernel.TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]), kernel.FLOOR_SHARES)
+    parts = kernel.covariance_parts(points, points)
     at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2, -0.5])
-    error = check_grad(
-        lambda v: log_posterior(v, scores, parts)[0], lambda v: log_posterior(v, scores, parts)[1], at, epsilon=1e-6
-    )
-    assert error < 1e-3 * np.linalg.norm(log_posterior(at, scores, parts)[1])
+    value, gradient = (lambda v, part=part: kernel.log_posterior(v, scores, parts)[part] for part in (0, 1))
+    error = check_grad(value, gradient, at, epsilon=1e-6)
+    assert error < 1e-3 * np.linalg.norm(kernel.log_posterior(at, scores, parts)[1])
 
 
-def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
+def test_trends_without_wandering_are_lines_and_certain_ones_have_the_noise_of_their_scenario():
     x = np.array([[[1.0, 2.0, 3.0, 4.0]]])
     points = points_of(x)
     z = np.array([-1.0, -0.4, 0.3, 0.7])
     # wide slope of the scenario, nothing of recipes, noise of variance s^2 v
-    spreads = TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0, 0.0)
-    inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), covariance_parts(points, points)[:, 0], axes=1)
+    spreads = kernel.TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0, 0.0)
+    inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), kernel.covariance_parts(points, points)[:, 0], axes=1)
     inverse = np.linalg.inv(100.0 + inner + 0.3**2 * np.eye(4))
     one = np.ones(1)
-    posterior = TrendPosterior(points, one, 0.0 * one, one, one, inverse[None], (inverse @ z)[None], spreads)
+    posterior = kernel.TrendPosterior(points, one, 0.0 * one, one, one, inverse[None], (inverse @ z)[None], spreads)
     mean, variance = posterior.predict(points_of(np.array([[[6.0]]])))
     slope, height = np.polyfit(x.ravel(), z, 1)
     assert mean[0, 0] == pytest.approx(height + slope * 6.0, abs=0.01)
     design = np.stack([np.ones(4), x.ravel()], axis=1)
     ahead = np.array([1.0, 6.0])
     assert variance[0, 0] == pytest.approx(0.09 * ahead @ np.linalg.inv(design.T @ design) @ ahead, rel=0.02)
+    points, one = points_of(np.array([[[1.0]]])), np.ones(1)
+    spreads = kernel.TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
+    posterior = kernel.TrendPosterior(
+        points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads
+    )
+    low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
+    half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + kernel.SMALLEST_SCORE**2)
+    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
+    of_normal = norm(0.5, 2.0).expect(expit)
+    assert posterior.mean_scores(np.array([[0.5]]), np.array([[4.0]])) == pytest.approx(of_normal, abs=1e-4)
 
 
 def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
@@ -94,7 +82,7 @@ def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
     p = expit(start + slope * x)
     y = np.clip(p + 0.03 * rng.standard_normal(p.shape), 0.01, 0.99)
     points = points_of(x[:, :, :5])
-    found = fit_trends(points, y[:, :, :5].reshape(6, -1), y[:, :, :5].mean(axis=1).min(axis=1))
+    found = kernel.fit_trends(points, y[:, :, :5].reshape(6, -1), y[:, :, :5].mean(axis=1).min(axis=1))
     held, errors, last = [], [], []
     for number, posterior in enumerate(found):
         mean, variance = posterior.predict(points_of(x[number : number + 1, :, 6:]))
@@ -112,29 +100,27 @@ def test_spreads_are_learned_from_whole_recipes_where_models_are_many(rng):
     points = points_of(rng.uniform(0.5, 4.0, (2, 6, 3)))
     points.is_known[0, :3] = False  # the first recipe has no model in the first scenario
     scores = rng.uniform(0.2, 0.9, points.x.shape)
-    assert fewer_models(points, scores, 18)[0] is points
-    fewer, kept = fewer_models(points, scores, 9)
+    assert kernel.fewer_models(points, scores, 18)[0] is points
+    fewer, kept = kernel.fewer_models(points, scores, 9)
     assert kept.shape == (2, 9)
-    assert [sorted(set(row[known].tolist())) for row, known in zip(fewer.recipe, fewer.is_known, strict=True)] == [
-        [2, 5],
-        [0, 2, 5],
-    ]
+    recipes = [set(row[known].tolist()) for row, known in zip(fewer.recipe, fewer.is_known, strict=True)]
+    assert recipes == [{2, 5}, {0, 2, 5}]
     for row in range(2):
         whole = {(r, x): y for r, x, y in zip(points.recipe[row], points.x[row], scores[row], strict=True)}
         of_kept = zip(fewer.recipe[row], fewer.x[row], kept[row], fewer.is_known[row], strict=True)
         assert all(whole[r, x] == y for r, x, y, known in of_kept if known)
     one_recipe = points_of(rng.uniform(0.5, 4.0, (1, 1, 30)))
-    assert fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)
+    assert kernel.fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)
 
 
 def test_weights_of_components_are_normal_densities_times_priors(rng):
     points = points_of(np.tile(np.array([0.5, 1.5, 3.0]), (2, 2, 1)))
     points.is_known[1, 4:] = False
     y = rng.uniform(0.3, 0.8, points.x.shape)
-    scores = TrendScores.of(points, y, np.array([0.25, 0.3]), FLOOR_SHARES)
-    spreads = TrendSpreads(np.log([0.2, 0.1, 0.3, 0.1, 0.05]), float(np.log(0.1)), 0.2, -0.3, -0.6)
-    parts = covariance_parts(points, points)
-    components = TrendComponents.of(scores, spreads, parts)
+    scores = kernel.TrendScores.of(points, y, np.array([0.25, 0.3]), kernel.FLOOR_SHARES)
+    spreads = kernel.TrendSpreads(np.log([0.2, 0.1, 0.3, 0.1, 0.05]), float(np.log(0.1)), 0.2, -0.3, -0.6)
+    parts = kernel.covariance_parts(points, points)
+    components = kernel.TrendComponents.of(scores, spreads, parts)
     found = components.likelihoods()
     known = points.is_known[1]
     assert np.unique(np.stack([components.floor, components.lively, components.noisy]), axis=1).shape[1] == len(found)
@@ -143,28 +129,20 @@ def test_weights_of_components_are_normal_densities_times_priors(rng):
             (components.floor == floor) & (components.lively == lively) & (components.noisy == noisy)
         ).item()
         p, x = y[1, known], points.x[1, known]
-        z, slope = above_floor(p, FLOOR_SHARES[floor] * np.array(0.3))
-        noise = (0.1 * NOISINESS[noisy]) ** 2 * p * (1.0 - p) + SMALLEST_SCORE**2
+        z, slope = kernel.above_floor(p, kernel.FLOOR_SHARES[floor] * np.array(0.3))
+        noise = (0.1 * kernel.NOISINESS[noisy]) ** 2 * p * (1.0 - p) + kernel.SMALLEST_SCORE**2
         inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), parts[:, 1][:, known][:, :, known], axes=1)
-        covariance = 100.0 + LIVELINESS[lively] ** 2 * inner + np.diag(slope**2 * noise)
+        covariance = 100.0 + kernel.LIVELINESS[lively] ** 2 * inner + np.diag(slope**2 * noise)
         density = multivariate_normal(0.2 * x, covariance).logpdf(z) + 0.5 * x.size * np.log(2.0 * np.pi)
-        shares = [norm(scale=np.exp(sd)).pdf(np.log(grid)) for grid, sd in ((LIVELINESS, -0.3), (NOISINESS, -0.6))]
-        prior = shares[0][lively] / shares[0].sum() * shares[1][noisy] / shares[1].sum() / FLOOR_SHARES.size
+        shares = [
+            norm(scale=np.exp(sd)).pdf(np.log(grid))
+            for grid, sd in ((kernel.LIVELINESS, -0.3), (kernel.NOISINESS, -0.6))
+        ]
+        prior = shares[0][lively] / shares[0].sum() * shares[1][noisy] / shares[1].sum() / kernel.FLOOR_SHARES.size
         assert found[place, 1] == pytest.approx(density + np.log(slope).sum() + np.log(prior), rel=1e-9)
         inverse, lean = components.solved(place, np.array([1]))
         np.testing.assert_allclose(inverse[0][np.ix_(known, known)] @ covariance, np.eye(x.size), atol=1e-8)
         np.testing.assert_allclose(lean[0, known], np.linalg.solve(covariance, z - 0.2 * x), rtol=1e-7)
-
-
-def test_the_interval_of_a_certain_trend_is_the_noise_of_its_scenario_and_scores_are_means_over_trends():
-    points, one = points_of(np.array([[[1.0]]])), np.ones(1)
-    spreads = TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
-    posterior = TrendPosterior(points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads)
-    low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
-    half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + SMALLEST_SCORE**2)
-    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
-    of_normal = norm(0.5, 2.0).expect(expit)
-    assert posterior.mean_scores(np.array([[0.5]]), np.array([[4.0]])) == pytest.approx(of_normal, abs=1e-4)
 
 
 def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growth(rng):
@@ -172,7 +150,7 @@ def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growt
     points = points_of(np.tile(np.arange(0.5, 4.5), (6, 2, 1)))
     n_items = np.repeat([25, 2500], 3)
     y = rng.binomial(n_items[:, None], 0.5, points.x.shape) / n_items[:, None]
-    found = fit_trends(points, y, y.reshape(6, 2, 4).mean(axis=1).min(axis=1))
+    found = kernel.fit_trends(points, y, y.reshape(6, 2, 4).mean(axis=1).min(axis=1))
     noise = np.array([one.weights @ one.noisiness for one in found]) * np.exp(found[0].spreads.log_noise)
     assert noise[:3].min() > 3.0 * noise[3:].max()
     # of a share of n answers, over sqrt(p (1 - p)): 1 / sqrt(n)

@@ -16,16 +16,8 @@ from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
 from itembank_scaling.pass_at_k.kernels import unbiased_pass_at_k
+from itembank_scaling.transfers import curves as kernel
 from itembank_scaling.transfers.convergent import convergent_validity
-from itembank_scaling.transfers.curves import (
-    fit_line,
-    item_curves,
-    logit_curves,
-    mean_curves,
-    predict,
-    quantiles,
-    same_scale,
-)
 from itembank_scaling.transfers.transfer_methods import item_means, split_by_difficulty
 from itembank_scaling.transfers.transfer_specs import TransferSpec
 from itembank_scaling.transfers.transfers import transfer
@@ -33,7 +25,7 @@ from tests.calibration.simulated import guessing_siblings
 from tests.scaling.two_scenarios import simulated
 
 
-def test_item_means_do_not_hang_on_who_answered(rng):
+def test_item_means_do_not_hang_on_who_answered_and_halves_are_easy_and_hard(rng):
     responses = rng.random((20, 7))
     np.testing.assert_allclose(item_means(responses), responses.mean(axis=0))
     # both items are as hard for a given model; strong models answered the first, weak ones the second
@@ -41,9 +33,6 @@ def test_item_means_do_not_hang_on_who_answered(rng):
     means = item_means(np.array([strong] * 5 + [weak] * 5, dtype=float))
     assert means[1] == means[2]
     assert np.isnan(item_means(np.array([[1.0, np.nan], [0.0, np.nan]]))[1])
-
-
-def test_halves_are_easy_and_hard_hold_every_item_once_and_ties_go_by_place(rng):
     responses = (rng.random((50, 31)) < rng.random(31)).astype(float)
     easy, hard = split_by_difficulty(responses, 0.5)
     assert (easy.size, hard.size) == (16, 15)
@@ -75,7 +64,7 @@ def by_method(found):
     return {row["method"]: row for row in found.method_rows()}
 
 
-def test_ability_from_one_scenario_predicts_another(found, made):
+def test_ability_from_one_scenario_predicts_another_in_rows_that_hold_every_method(found, made):
     np.testing.assert_allclose(found.actual[:, 0], made.responses[:, 60:].mean(axis=1))
     rows = by_method(found)
     # abilities that correlate 0.9 leave 0.44 of the spread, and 60 items measure each with an error of about 0.25
@@ -89,15 +78,20 @@ def test_ability_from_one_scenario_predicts_another(found, made):
     assert rows["calibrated"]["error"] == pytest.approx(errors.mean())
     values = np.array([errors[i::8].mean() for i in range(8)])
     assert rows["calibrated"]["error_standard_error"] == pytest.approx(values.std(ddof=1) / np.sqrt(8))
-
-
-def test_the_interval_of_the_correlation_is_no_wider_than_that_of_one_part(found):
     about, (n, *_) = found.to_dict(), found.validity["n_models"]
     widths = (found.validity["upper"] - found.validity["lower"]).to_numpy()
     width = about["correlation_upper"] - about["correlation_lower"]
     assert width == pytest.approx(widths.mean())
     reach = np.tanh(np.arctanh(about["correlation"]) + np.array([-1.96, 1.96]) / np.sqrt(n - 3.0))  # Fisher's
     assert width < 2.0 * np.diff(reach).item()
+    rows = json.loads(json.dumps(found.rows()))
+    assert len(rows) == 120
+    assert rows[3]["group"] == "r3"
+    assert rows[3]["flops"] == pytest.approx(found.flops[3])
+    assert rows[3]["predicted_scores"] == found.predictions["scores"].value[3, 0]
+    summary = json.loads(json.dumps(found.to_dict()))
+    assert list(summary)[:3] == ["source", "target", "correlation"]
+    assert summary["n_calibration_models"] < 120
 
 
 def test_a_models_own_target_plays_no_part_in_its_prediction(made, found):
@@ -106,14 +100,14 @@ def test_a_models_own_target_plays_no_part_in_its_prediction(made, found):
     calibration = [name for i, name in enumerate(made.model_ids) if i % 8 != 0]
     first = transfer(made, "s0", "s1", calibration=calibration)
     responses[np.ix_(asked, np.arange(60, 120))] = 1.0
-    changed = ResponseMatrix.create(responses, models=made.models, items=made.items)
+    changed = replace(made, responses=responses)
     second = transfer(changed, "s0", "s1", calibration=calibration)
     assert first.model_ids == tuple(made.model_ids[i] for i in asked)
     np.testing.assert_array_equal(first.prediction.value, second.prediction.value)
     assert np.all(second.actual == 1.0)
 
 
-def test_what_is_easy_is_seen_from_calibration_models_alone(made):
+def test_what_is_easy_is_seen_from_calibration_models_alone_and_foretells_the_hard_without_bias(made):
     calibration = made.model_ids[:90]
     found = transfer(made, "s0", calibration=calibration)
     _, hard = split_by_difficulty(made.responses[:90, :60], 0.5)
@@ -121,17 +115,11 @@ def test_what_is_easy_is_seen_from_calibration_models_alone(made):
     assert (found.n_source_items, found.n_target_items) == (30, 30)
     np.testing.assert_allclose(found.actual[:, 0], made.responses[90:, hard].mean(axis=1))
     assert found.actual.mean() < made.responses[90:, :60].mean()
-
-
-def test_easy_items_foretell_hard_ones_without_bias():
-    """Items called hard by the answers of the past models are less hard for a new one."""
+    # items called hard by the answers of the past models are less hard for a new one
     rng = np.random.default_rng(0)
     chance = expit(rng.normal(size=(48, 1)) - 0.5 * rng.normal(size=400))
     answers = (rng.random(chance.shape) < chance).astype(float)
-    items = pl.DataFrame({"item_id": [f"i{i}" for i in range(400)], "scenario": ["one"] * 400})
-    models = pl.DataFrame({"model_id": [f"m{i}" for i in range(48)]})
-    found = transfer(ResponseMatrix.create(answers, models=models, items=items), "one", spec=FEW_FOLDS)
-    rows = by_method(found)
+    rows = by_method(transfer(ResponseMatrix.create(answers, scenarios=["one"] * 400), "one", spec=FEW_FOLDS))
     for name in ("calibrated", "scores", "uninformed"):
         assert abs(rows[name]["bias"]) < 0.01  # 0.04 if the past models' own answers choose their items
 
@@ -149,7 +137,7 @@ def test_a_new_model_is_predicted_from_a_bank_and_its_source_alone(made):
 def test_fewer_answers_to_the_source_widen_the_interval(made):
     responses = made.responses.copy()
     responses[110:, 5:60] = np.nan
-    sparse = ResponseMatrix.create(responses, models=made.models, items=made.items)
+    sparse = replace(made, responses=responses)
     whole, few = (transfer(one, "s0", "s1", calibration=made.model_ids[:100]) for one in (made, sparse))
     widths = [one.prediction.upper - one.prediction.lower for one in (whole, few)]
     np.testing.assert_allclose(widths[0][:10], widths[1][:10])
@@ -196,17 +184,6 @@ def test_no_correlation_is_refused_and_a_weak_one_or_a_poor_source_warned_of():
         transfer(few, "s0", "s1", spec=TransferSpec(warn_below=0.85))
 
 
-def test_rows_hold_compute_groups_and_every_method(found):
-    rows = json.loads(json.dumps(found.rows()))
-    assert len(rows) == 120
-    assert rows[3]["group"] == "r3"
-    assert rows[3]["flops"] == pytest.approx(found.flops[3])
-    assert rows[3]["predicted_scores"] == found.predictions["scores"].value[3, 0]
-    summary = json.loads(json.dumps(found.to_dict()))
-    assert list(summary)[:3] == ["source", "target", "correlation"]
-    assert summary["n_calibration_models"] < 120
-
-
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -226,41 +203,31 @@ def test_specs_check_themselves(given, text):
         TransferSpec(**given)
 
 
-def test_models_of_one_recipe_are_left_out_one_by_one(made):
+def test_models_of_one_recipe_are_left_out_one_by_one_and_what_cannot_be_done_is_said(made):
     models = made.models.with_columns(recipe=pl.lit("only"))
     with pytest.warns(DataWarning, match="all models are of one recipe, 'only'"):
         found = transfer(made, "s0", "s1", spec=FEW_FOLDS, compute=training_compute(models, made.model_ids))
     assert found.to_dict()["n_models"] == made.n_models
     assert found.groups is None
     assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1", spec=FEW_FOLDS).rows()[0]["predicted"]
-
-
-def test_what_cannot_be_done_is_said(made):
-    with pytest.raises(DataError, match="got 's9'; there are 's0', 's1'"):
-        transfer(made, "s9")
-    with pytest.raises(ParameterError, match="must differ"):
-        transfer(made, "s0", "s0")
-    with pytest.raises(ParameterError, match="without repeated samples"):
-        transfer(made, "s0", "s1", spec=TransferSpec(k=(1, 10)))
     graded = replace(made, responses=0.9 * made.responses, n_trials=np.full(made.responses.shape, 10))
     graded.responses[0, 0] = 0.55
-    with pytest.raises(DataError, match="whole number of right samples"):
-        transfer(graded, "s0", "s1", spec=TransferSpec(k=(1, 10)))
-    with pytest.raises(DataError, match="at least 4 past models"):
-        transfer(made, "s0", "s1", calibration=made.model_ids[:3])
-    with pytest.raises(DataError, match="besides the past models"):
-        transfer(made, "s0", "s1", calibration=made.model_ids)
-    with pytest.raises(DataError, match="two groups"):
-        transfer(made, "s0", "s1", groups=["a"] * 120)
-    with pytest.raises(ParameterError, match="one group a model"):
-        transfer(made, "s0", "s1", groups=["a"])
-    empty = made.responses.copy()
-    empty[100:, :60] = np.nan
-    with pytest.raises(DataError, match="must answer items of 's0'"):
-        transfer(
-            ResponseMatrix.create(empty, models=made.models, items=made.items),
-            "s0", "s1", calibration=made.model_ids[:100],
-        )  # fmt: skip
+    silent = replace(made, responses=made.responses.copy())
+    silent.responses[100:, :60] = np.nan
+    of_k = TransferSpec(k=(1, 10))
+    for responses, target, choices, error, said in (
+        (made, "s9", {}, DataError, "got 's9'; there are 's0', 's1'"),
+        (made, "s0", {}, ParameterError, "must differ"),
+        (made, "s1", {"spec": of_k}, ParameterError, "without repeated samples"),
+        (graded, "s1", {"spec": of_k}, DataError, "whole number of right samples"),
+        (made, "s1", {"calibration": made.model_ids[:3]}, DataError, "at least 4 past models"),
+        (made, "s1", {"calibration": made.model_ids}, DataError, "besides the past models"),
+        (made, "s1", {"groups": ["a"] * 120}, DataError, "two groups"),
+        (made, "s1", {"groups": ["a"]}, ParameterError, "one group a model"),
+        (silent, "s1", {"calibration": made.model_ids[:100]}, DataError, "must answer items of 's0'"),
+    ):
+        with pytest.raises(error, match=said):
+            transfer(responses, "s0", target, **choices)
 
 
 @pytest.mark.filterwarnings("ignore:abilities on", "ignore:.*correlate only")
@@ -290,14 +257,11 @@ def test_siblings_that_guess_alike_hide_no_correlation():
 def test_the_easy_arc_predicts_the_challenge(shared_dir, by_family):
     """IRSL's own pair, of 90 encoders: refused with slopes of both signs (correlation -.24)."""
     table = pl.read_parquet(shared_dir / "data" / "nlu29" / "irsl8.parquet")
-    wide = table.filter(pl.col("scenario").str.starts_with("arc")).pivot(
-        on="item_id", index="model_id", values="response"
-    )
-    names = table.select("item_id", "scenario").unique()
-    scenarios = dict(zip(names["item_id"].to_list(), names["scenario"].to_list(), strict=True))
-    responses = ResponseMatrix.create(
-        wide.drop("model_id").to_numpy().astype(float), scenarios=[scenarios[one] for one in wide.columns[1:]]
-    )
+    rows = table.filter(pl.col("scenario").str.starts_with("arc"))
+    wide = rows.pivot(on="item_id", index="model_id", values="response")
+    scenarios = dict(rows.select("item_id", "scenario").unique().iter_rows())
+    values = wide.drop("model_id").to_numpy().astype(float)
+    responses = ResponseMatrix.create(values, scenarios=[scenarios[one] for one in wide.columns[1:]])
     groups = [name.rpartition("_")[0] for name in wide["model_id"].to_list()] if by_family else None
     found = transfer(responses, "arc-easy", "arc-challenge", groups=groups)
     assert found.correlation > 0.7  # raw scores correlate .79
@@ -307,12 +271,12 @@ def test_the_easy_arc_predicts_the_challenge(shared_dir, by_family):
 def test_few_models_give_the_textbook_line_and_prediction_interval(rng):
     x = rng.normal(size=12)
     y = 1.0 + 0.5 * x + 0.3 * rng.normal(size=12)
-    link = fit_line(x, y, np.zeros(12))
+    link = kernel.fit_line(x, y, np.zeros(12))
     by_scipy = stats.linregress(x, y)
     assert link.slope == pytest.approx(by_scipy.slope, abs=1e-12)
     assert link.intercept == pytest.approx(by_scipy.intercept, abs=1e-12)
     at = np.array([0.0, 3.0])
-    centre, low, high = quantiles(link, at, np.zeros(2), 0.9)
+    centre, low, high = kernel.quantiles(link, at, np.zeros(2), 0.9)
     residual = np.sqrt(((y - by_scipy.intercept - by_scipy.slope * x) ** 2).sum() / 10)
     half = stats.t.ppf(0.95, 10) * residual * np.sqrt(1 + 1 / 12 + (at - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
     np.testing.assert_allclose(centre, by_scipy.intercept + by_scipy.slope * at)
@@ -320,61 +284,59 @@ def test_few_models_give_the_textbook_line_and_prediction_interval(rng):
     np.testing.assert_allclose(centre - low, half)
     x, y = rng.normal(size=(2, 12))
     holes = np.concatenate([x, [np.nan, 1.0]]), np.concatenate([y, [1.0, np.nan]])
-    assert fit_line(*holes, np.zeros(14)) == fit_line(x, y, np.zeros(12))
+    assert kernel.fit_line(*holes, np.zeros(14)) == kernel.fit_line(x, y, np.zeros(12))
 
 
-def test_a_source_known_worse_widens_the_prediction_and_the_same_scale_is_as_far_off_as_past_models(rng):
+def test_a_source_known_worse_widens_the_prediction_and_the_spread_may_change_along_the_line(rng):
     x = np.linspace(-1, 1, 10)
     y = 2.0 * x + 0.1 * (-1.0) ** np.arange(10)
-    link = fit_line(x, y, np.full(10, 0.2))
-    same, worse, better = predict(link, np.zeros(3), np.array([0.2, 0.5, 0.0]))[1] ** 2
+    link = kernel.fit_line(x, y, np.full(10, 0.2))
+    same, worse, better = kernel.predict(link, np.zeros(3), np.array([0.2, 0.5, 0.0]))[1] ** 2
     assert same == better
     assert worse - same == pytest.approx(link.slope**2 * (0.5**2 - 0.2**2))
     x = rng.normal(size=50)
     y = x + 0.4
-    link = same_scale(x, y, np.zeros(50))
-    centre, low, _ = quantiles(link, np.array([1.0]), np.zeros(1), 0.95)
+    link = kernel.same_scale(x, y, np.zeros(50))
+    centre, low, _ = kernel.quantiles(link, np.array([1.0]), np.zeros(1), 0.95)
     assert centre[0] == 1.0
     assert centre[0] - low[0] == pytest.approx(0.4 * stats.t.ppf(0.975, 50))
-
-
-def test_the_spread_may_change_along_the_line(rng):
     x = rng.uniform(-1, 3, size=4000)
     y = 1.0 + x + np.exp(0.5 * x) * rng.normal(size=4000)
-    link = fit_line(x, y, np.zeros(4000))
+    link = kernel.fit_line(x, y, np.zeros(4000))
     assert link.log_variance_slope == pytest.approx(1.0, abs=0.1)
     assert link.slope == pytest.approx(1.0, abs=0.05)
-    np.testing.assert_allclose(predict(link, np.array([-1.0, 1.0]), np.zeros(2))[1], np.exp([-0.5, 0.5]), rtol=0.1)
+    np.testing.assert_allclose(
+        kernel.predict(link, np.array([-1.0, 1.0]), np.zeros(2))[1], np.exp([-0.5, 0.5]), rtol=0.1
+    )
 
 
 def test_a_floor_hides_nothing_of_the_line(rng):
     x = rng.uniform(-3, 3, size=200)
     y = 2.0 * x + 0.2 * rng.normal(size=200)
     hidden = np.maximum(y, -2.0)
-    link = fit_line(x, hidden, np.zeros(200), bounds=(-2.0, np.inf))
+    link = kernel.fit_line(x, hidden, np.zeros(200), bounds=(-2.0, np.inf))
     assert link.slope == pytest.approx(2.0, abs=0.05)
     assert link.intercept == pytest.approx(0.0, abs=0.1)
-    assert fit_line(x, hidden, np.zeros(200)).slope < 1.9
+    assert kernel.fit_line(x, hidden, np.zeros(200)).slope < 1.9
     x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 3.5])
     y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, -1.0])  # the last one ought to be far above the floor
-    link = fit_line(x, y, np.zeros(6), bounds=(-1.0, np.inf))
+    link = kernel.fit_line(x, y, np.zeros(6), bounds=(-1.0, np.inf))
     assert link.n_models == 6
     assert link.residual_sd > 1.0
 
 
 PLAIN = ItemParameters.create(np.array([[1.0], [2.0], [0.5]]), np.array([0.3, -1.0, 0.0]))
-OVERDISPERSED = ItemParameters.create(
-    PLAIN.loadings, PLAIN.intercept, family="beta-binomial", precision=np.array([0.5, 3.0, 40.0])
-)
+PRECISION = np.array([0.5, 3.0, 40.0])
+OVERDISPERSED = ItemParameters.create(PLAIN.loadings, PLAIN.intercept, family="beta-binomial", precision=PRECISION)
 THETA = np.array([-1.0, 0.0, 2.5])
 
 
 def test_pass_at_k_is_the_papers_equation_4_or_the_mean_over_the_cells_beta():
     p = expit(THETA[:, None] * PLAIN.loadings[:, 0] + PLAIN.intercept)
-    np.testing.assert_allclose(item_curves(PLAIN, THETA, 1), p)
-    np.testing.assert_allclose(item_curves(PLAIN, THETA, 7), 1 - (1 - p) ** 7)
-    found = item_curves(OVERDISPERSED, THETA, 5)
-    p = item_curves(OVERDISPERSED, THETA, 1)
+    np.testing.assert_allclose(kernel.item_curves(PLAIN, THETA, 1), p)
+    np.testing.assert_allclose(kernel.item_curves(PLAIN, THETA, 7), 1 - (1 - p) ** 7)
+    found = kernel.item_curves(OVERDISPERSED, THETA, 5)
+    p = kernel.item_curves(OVERDISPERSED, THETA, 1)
     for i, j in ((0, 0), (1, 1), (2, 2)):
         cell = beta(p[i, j] * OVERDISPERSED.precision[j], (1 - p[i, j]) * OVERDISPERSED.precision[j])
         # by parts, as the density may be endless at the ends: E[1 - (1-p)^5] = int 5 (1-p)^4 P(p' > p) dp
@@ -384,17 +346,17 @@ def test_pass_at_k_is_the_papers_equation_4_or_the_mean_over_the_cells_beta():
 
 def test_means_are_over_the_items_that_count_and_slopes_those_of_the_logit():
     counted = np.array([[True, True, True], [True, False, False], [False, True, True]])
-    found = mean_curves(PLAIN, THETA, (1, 3), counted)
+    found = kernel.mean_curves(PLAIN, THETA, (1, 3), counted)
     for column, k in enumerate((1, 3)):
-        curves = item_curves(PLAIN, THETA, k)
+        curves = kernel.item_curves(PLAIN, THETA, k)
         expected = [curves[row][counted[row]].mean() for row in range(3)]
         np.testing.assert_allclose(found[:, column], expected)
     counted = np.ones((3, 3), dtype=bool)
-    value, slope = logit_curves(PLAIN, THETA, (1, 4), counted)
-    at = [logit(mean_curves(PLAIN, THETA + step, (1, 4), counted)) for step in (-1e-5, 0.0, 1e-5)]
+    value, slope = kernel.logit_curves(PLAIN, THETA, (1, 4), counted)
+    at = [logit(kernel.mean_curves(PLAIN, THETA + step, (1, 4), counted)) for step in (-1e-5, 0.0, 1e-5)]
     np.testing.assert_allclose(value, at[1])
     np.testing.assert_allclose(slope, (at[2] - at[0]) / 2e-5, rtol=1e-5)
     one = PLAIN.take(np.array([1]))
-    value, slope = logit_curves(one, THETA, (1,), np.ones((3, 1), dtype=bool))
+    value, slope = kernel.logit_curves(one, THETA, (1,), np.ones((3, 1), dtype=bool))
     np.testing.assert_allclose(value[:, 0], 2.0 * THETA - 1.0)
     np.testing.assert_allclose(slope, 2.0, rtol=1e-6)

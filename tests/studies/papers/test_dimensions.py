@@ -42,16 +42,13 @@ def test_three_abilities_are_seen_in_every_way_and_more_shown_items_tell_more(fo
     summary = json.loads(json.dumps(found.to_dict()))
     assert (summary["n_dims"], summary["n_dims_parallel"], summary["n_models"], summary["n_items"]) == (3, 3, 60, 150)
     assert summary["share_missing"] == 0.0
-    assert len(json.loads(json.dumps(rows))) == 12
+    assert len(rows) == 12
 
 
-def test_eigenvalues_are_those_of_the_correlations(found, responses):
+def test_eigenvalues_are_those_of_the_correlations_of_items_or_of_task_scores(found, responses):
     expected = np.linalg.eigvalsh(np.corrcoef(responses.responses.T))[::-1][:59]
     np.testing.assert_allclose(found.eigenvalues, expected, atol=1e-10)
     np.testing.assert_allclose(found.shares, expected / 150, atol=1e-12)
-
-
-def test_eigenvalues_of_task_scores_are_those_of_their_correlations():
     responses = simulated(40, 120, 2)
     tasks = [f"task {item % 6}" for item in range(120)]
     items = responses.items.with_columns(pl.Series("part", tasks))
@@ -68,10 +65,10 @@ def test_eigenvalues_of_task_scores_are_those_of_their_correlations():
 def test_errors_are_means_over_models_and_their_standard_errors(responses):
     responses = responses.take(items=np.arange(0, 150, 3))
     options = {"candidates": (1, 3), "n_shown": (10,)}
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)
     parallel_analysis(responses.responses, rng, n_shuffles=50)  # what the verb draws first
     _, _, errors, log_likelihoods = held_out_errors(responses, QUICK, **options, rng=rng)
-    found = dimensionality(responses, QUICK, **options, rng=0)
+    found = dimensionality(responses, QUICK, **options, rng=4)
     assert errors.shape == (2, 2, 60)
     assert not np.isnan(errors).any()
     np.testing.assert_allclose(found.errors, errors.mean(axis=2))
@@ -84,15 +81,6 @@ def test_errors_are_means_over_models_and_their_standard_errors(responses):
     np.testing.assert_allclose(found.relative_errors[:, 1], found.errors[:, 1] / found.errors[:, 0] - 1.0)
     np.testing.assert_allclose(found.relative_standard_errors[:, 1], jackknife, rtol=0.1)
     np.testing.assert_array_equal(found.relative_standard_errors[:, 0], 0.0)
-
-
-def test_the_same_seed_gives_the_same_numbers(responses):
-    options = {"candidates": (1, 2), "n_shown": (20,)}
-    few = responses.take(models=np.arange(30), items=np.arange(0, 150, 5))
-    first, again, other = (dimensionality(few, QUICK, **options, rng=seed) for seed in (4, 4, 5))
-    np.testing.assert_array_equal(first.errors, again.errors)
-    np.testing.assert_array_equal(first.thresholds, again.thresholds)
-    assert not np.array_equal(first.errors, other.errors)
 
 
 def test_missing_cells_are_left_out_and_said_and_blocks_of_them_are_no_ability():

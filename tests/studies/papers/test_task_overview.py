@@ -46,7 +46,7 @@ def test_scores_costs_and_correlations_by_hand(responses):
     assert found.upper[0, 1] == pytest.approx(np.tanh(z), abs=1e-6)
 
 
-def test_tasks_that_are_alike_are_neighbours_and_items_without_one_belong_to_none(responses):
+def test_alike_tasks_are_neighbours_items_without_one_belong_to_none_and_what_cannot_be_compared_is_refused(responses):
     found = task_overview(responses, by="subscenario")
     names = [row["task"] for row in found.rows()]
     alike = {frozenset({"one/a", "two/a"}), frozenset({"one/b", "two/b"})}
@@ -57,9 +57,6 @@ def test_tasks_that_are_alike_are_neighbours_and_items_without_one_belong_to_non
     found = task_overview(responses, by="letter")
     assert found.tasks == ("w", "x", "y")
     assert found.n_items.tolist() == [40, 40, 40]
-
-
-def test_what_cannot_be_compared_is_refused(responses):
     with pytest.raises(DataError, match="the task of an item needs the column 'topic'"):
         task_overview(responses, by="topic")
     with pytest.raises(DataError, match="at least two tasks are needed, got 1"):

@@ -29,14 +29,9 @@ def make_responses(*, n_models=24, n_tasks=6, n_per_task=24, seed=0, slope=1.5, 
         n_trials = rng.integers(1, 9, size=logit.shape)
         responses = rng.binomial(n_trials, chance) / n_trials
     responses[rng.random(logit.shape) < missing] = np.nan
-    items = pl.DataFrame(
-        {
-            "item_id": [f"item-{j}" for j in range(task.size)],
-            "scenario": ["all"] * task.size,
-            "subscenario": [f"task-{j}" for j in task],
-            "mean_response": responses.mean(axis=0),  # what no assessor may see
-        }
-    )
+    ids = {"item_id": [f"item-{j}" for j in range(task.size)], "scenario": ["all"] * task.size}
+    seen = {"mean_response": responses.mean(axis=0)}  # what no assessor may see
+    items = pl.DataFrame({**ids, "subscenario": [f"task-{j}" for j in task], **seen})
     cost = (1.0 + 9.0 * rng.random(task.size)) * np.exp(0.2 * rng.normal(size=logit.shape))
     costs = {"output_tokens": cost, "input_tokens": 2.0 * cost}
     return ResponseMatrix.create(responses, items=items, n_trials=n_trials, costs=costs)
@@ -46,18 +41,10 @@ def make_spec(*assessors, **changes):
     """A study that takes a fraction of a second."""
     used = {name for one in assessors for name in (one.predictor, one.design_model)}
     models = {"2pl": TWO_PL, "mirt": MIRT}
-    choices = {
-        "item_models": {name: one for name, one in models.items() if not assessors or name in used},
-        "assessors": assessors or (Assessor("2pl"), Assessor("task-mean")),
-        "task": "subscenario",
-        "cost": "tokens",
-        "n_partitions": 2,
-        "n_test": 6,
-        "n_calibration_tasks": (1, 3),
-        "n_items": (1, 4, 12),
-        "seed": 3,
-    }
-    return PredictionSpec("simulated", **{**choices, **changes})
+    needed = {name: one for name, one in models.items() if not assessors or name in used}
+    choices = {"item_models": needed, "assessors": assessors or (Assessor("2pl"), Assessor("task-mean")), "n_test": 6}
+    choices |= {"task": "subscenario", "cost": "tokens", "n_partitions": 2, "n_calibration_tasks": (1, 3), "seed": 3}
+    return PredictionSpec("simulated", **{**choices, "n_items": (1, 4, 12), **changes})
 
 
 RANDOM, STATIC = Assessor("2pl"), Assessor("2pl", "selection", "fisher")

@@ -1,5 +1,5 @@
-import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -60,13 +60,12 @@ def poisoned(responses, partition, asked):
     """The same data, but test models answer every item they were not asked the other way, at other costs."""
     values = responses.responses.copy()
     values[partition.test] = np.where(asked, values[partition.test], 1.0 - values[partition.test])
+    is_tested = np.isin(np.arange(responses.n_models), partition.test)[:, None]
+    costs = {unit: np.where(is_tested, 3.0 * cost, cost) for unit, cost in responses.costs.items()}
     n_trials = None if responses.n_trials is None else responses.n_trials.copy()
     if n_trials is not None:
         n_trials[partition.test] *= np.where(asked, 1, 5)
-    costs = {unit: cost.copy() for unit, cost in responses.costs.items()}
-    for cost in costs.values():
-        cost[partition.test] *= 3.0
-    return ResponseMatrix(values, responses.models, responses.items, n_trials, costs)
+    return replace(responses, responses=values, n_trials=n_trials, costs=costs)
 
 
 def is_blind(spec, monkeypatch, responses=RESPONSES):
@@ -102,10 +101,8 @@ def test_tables_say_what_was_done():
     tables, partition = run(spec, RESPONSES)
     predictions = tables["predictions"]
     assert predictions.height == 3 * (3 + 3) * 6 * 6  # assessors, budgets for 1 and 3 tasks, models, tasks
-    share = predictions.filter(n_calibration_tasks=3)["is_interpolation"].mean()
-    assert share == 0.5
-    names = set(predictions["model_id"].cast(pl.String))
-    assert names == {RESPONSES.model_ids[row] for row in partition.test}
+    assert predictions.filter(n_calibration_tasks=3)["is_interpolation"].mean() == 0.5
+    assert set(predictions["model_id"].cast(pl.String)) == {RESPONSES.model_ids[row] for row in partition.test}
     held_out = np.flatnonzero(partition.is_held_out)
     of_task = held_out[[RESPONSES.items["subscenario"][int(item)] == "task-2" for item in held_out]]
     row = int(partition.test[0])
@@ -118,40 +115,30 @@ def test_tables_say_what_was_done():
     assert set(tables["seconds"]["work"]) == {"calibrate", "choose", "predict"}
 
 
-def test_costs_are_the_test_models_own_and_unknown_ones_count_as_expected():
+def test_costs_are_the_test_models_own_unknown_ones_as_expected_and_none_that_cannot_be_divided_by():
     """Of one random item each: output tokens and half of the input tokens, which are twice as many."""
     spec = make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1,))
     tables, partition = run(spec, RESPONSES)
     cost = 2.0 * RESPONSES.costs["output_tokens"][partition.test]
     spent = tables["runs"]["cost"].to_numpy()
     assert np.isclose(cost, spent[:, None]).all(axis=0).sum() == 1  # the item that was drawn
-    other, _ = run(dataclasses.replace(spec, input_weight=0.0), RESPONSES)
+    other, _ = run(replace(spec, input_weight=0.0), RESPONSES)
     np.testing.assert_allclose(other["runs"]["cost"].to_numpy(), 0.5 * spent)
-    tasks = find_tasks(spec, RESPONSES)
-    partition = make_partition(spec, RESPONSES, tasks, 0)
     costs = {unit: cost.copy() for unit, cost in RESPONSES.costs.items()}
     costs["output_tokens"][partition.test] = np.nan
-    unknown = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
-    spent = run_partition(spec, unknown, tasks, partition)["runs"]["cost"].to_numpy()
+    spent = run(spec, replace(RESPONSES, costs=costs))[0]["runs"]["cost"].to_numpy()
     expected = 2.0 * RESPONSES.costs["output_tokens"][partition.train].mean(axis=0)
     assert np.isclose(expected, spent[0]).sum() == 1
     assert np.allclose(spent, spent[0])
-
-
-def test_costs_that_cannot_be_divided_by_are_refused():
     costs = {"output_tokens": RESPONSES.costs["output_tokens"].copy()}
     costs["output_tokens"][:, [3, 5]] = 0.0
-    free = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
-    adaptive = Assessor("2pl", "adaptation", "fisher", per_cost=True)
+    free, adaptive = replace(RESPONSES, costs=costs), Assessor("2pl", "adaptation", "fisher", per_cost=True)
     with pytest.raises(DataError, match=r"for per_cost, got zero or less for 2 of 144 items: 'item-3', 'item-5'"):
         run(make_spec(adaptive), free)
     run(make_spec(Assessor("2pl")), free)
     costs["output_tokens"][:] = np.nan
     with pytest.raises(DataError, match="at least one training model's cost in 'tokens' must be known"):
-        run(
-            make_spec(Assessor("2pl")),
-            ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs),
-        )
+        run(make_spec(Assessor("2pl")), replace(RESPONSES, costs=costs))
 
 
 @pytest.mark.parametrize(
@@ -159,25 +146,22 @@ def test_costs_that_cannot_be_divided_by_are_refused():
 )
 def test_ability_is_that_of_the_session(kind, family, monkeypatch):
     """What sessions find after their last item is what the study predicts from."""
-    found = []
-    honest = study.answered_in_turn
+    found, thetas = [], []
+    honest, real = study.answered_in_turn, prepared.map_abilities
 
     def watched(session, *arguments):
         places = honest(session, *arguments)
         found.append(session.estimate().theta)
         return places
 
-    thetas = []
-    monkeypatch.setattr(study, "answered_in_turn", watched)
-    real = prepared.map_abilities
-
     def scored(*given, **more):
         thetas.append(real(*given, **more))
         return thetas[-1]
 
+    monkeypatch.setattr(study, "answered_in_turn", watched)
     monkeypatch.setattr(prepared, "map_abilities", scored)
     method = "variational" if family == "beta" else "map"
-    item_model = dataclasses.replace(MIRT, method=method, options={**MIRT.options, "family": family})
+    item_model = replace(MIRT, method=method, options={**MIRT.options, "family": family})
     spec = make_spec(V_OPTIMAL, item_models={"mirt": item_model}, n_calibration_tasks=(3,), n_items=(6,))
     run(spec, make_responses(kind=kind))
     np.testing.assert_allclose(thetas[-1].theta, np.stack(found).reshape(6, -1), atol=1e-6)
@@ -247,17 +231,23 @@ def test_without_noise_partial_credit_shows_a_models_ability_at_once():
     assert mae["bernoulli"] > 0.05
 
 
-def test_errors_say_where_they_arose():
-    broken = RESPONSES.responses.copy()
-    broken[:, :] = 1.0
+def test_what_cannot_be_studied_is_refused_before_the_work_and_errors_say_where_they_arose(tmp_path):
+    broken = np.ones_like(RESPONSES.responses)
     broken[0, 0] = 0.0
-    responses = ResponseMatrix(broken, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
+    responses = replace(RESPONSES, responses=broken)
     spec = make_spec(Assessor("2pl"))
     tasks = find_tasks(spec, responses)
     partition = make_partition(spec, responses, tasks, 0)
-    partition = dataclasses.replace(partition, test=np.arange(6), train=np.arange(6, 24))
+    partition = replace(partition, test=np.arange(6), train=np.arange(6, 24))
     with pytest.raises(DataError, match="partition 0, calibration: at least one item must tell models apart"):
         run_partition(spec, responses, tasks, partition)
+    with pytest.raises(ParameterError, match="n_jobs must be -1"):
+        run_prediction(SPEC, tmp_path / "a", responses=RESPONSES, n_jobs=0)
+    with pytest.raises(ParameterError, match="names no data"):
+        run_prediction(SPEC, tmp_path / "a")
+    with pytest.raises(DataError, match=r"cost unit must be one of .* got 'cost_usd'"):
+        run_prediction(replace(SPEC, cost="cost_usd"), tmp_path / "a", responses=RESPONSES)
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize(
@@ -279,15 +269,8 @@ def test_without_noise_the_error_vanishes(assessor):
     assert mae[1] > 0.08
 
 
-SPEC = make_spec(
-    Assessor("2pl"),
-    Assessor("ridge"),
-    Assessor("2pl", "selection", "anchor-irt"),
-    Assessor("2pl", "adaptation", "fisher"),
-    Assessor("2pl", "adaptation", "fisher", per_cost=True),
-    n_partitions=3,
-    levels=(0.15,),
-)
+ANCHORED, BY_COST = Assessor("2pl", "selection", "anchor-irt"), replace(FISHER, per_cost=True, name="")
+SPEC = make_spec(Assessor("2pl"), Assessor("ridge"), ANCHORED, FISHER, BY_COST, n_partitions=3, levels=(0.15,))
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +280,6 @@ def finished(tmp_path_factory):
 
 
 def same(one, other):
-    """Whether two results hold the same numbers."""
     names = ("curves", "costs", "at_cost", "predictions", "runs", "choices")
     tables = [[getattr(result, name).lazy().collect() for name in names] for result in (one, other)]
     return all(mine.equals(theirs, null_equal=True) for mine, theirs in zip(*tables, strict=True))
@@ -321,15 +303,13 @@ def test_a_study_is_what_its_folder_says(finished):
 
 
 def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path):
-    _, result = finished
-    assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
+    assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), finished[1])
 
 
 def test_folders_of_other_tasks_or_kinds_are_refused(finished, tmp_path):
     folder, _ = finished
-    items = RESPONSES.items.with_columns(subscenario=pl.col("subscenario").replace("task-0", "task-9"))
-    order = items.with_columns(subscenario=pl.col("subscenario").reverse())
-    changed = ResponseMatrix(RESPONSES.responses, RESPONSES.models, order, None, RESPONSES.costs)
+    renamed = pl.col("subscenario").replace("task-0", "task-9").reverse()
+    changed = replace(RESPONSES, items=RESPONSES.items.with_columns(renamed))
     with pytest.raises(DataError, match="the responses, costs, dates or groups changed"):
         run_prediction(SPEC, folder, responses=changed)
     with pytest.raises(DataError, match=r"is a prediction study\. Load it with PredictionResult"):
@@ -341,31 +321,18 @@ def test_folders_of_other_tasks_or_kinds_are_refused(finished, tmp_path):
         PredictionResult.load(tmp_path)
 
 
-def test_what_cannot_be_studied_is_refused_before_the_work(tmp_path):
-    with pytest.raises(ParameterError, match="n_jobs must be -1"):
-        run_prediction(SPEC, tmp_path / "a", responses=RESPONSES, n_jobs=0)
-    with pytest.raises(ParameterError, match="names no data"):
-        run_prediction(SPEC, tmp_path / "a")
-    with pytest.raises(DataError, match=r"cost unit must be one of .* got 'cost_usd'"):
-        run_prediction(dataclasses.replace(SPEC, cost="cost_usd"), tmp_path / "a", responses=RESPONSES)
-    assert not (tmp_path / "a").exists()
-
-
-def test_fits_that_stop_early_are_told(tmp_path):
+def test_fits_that_stop_early_are_told_models_without_responses_left_out_and_of_absent_costs_nothing_is_said(tmp_path):
     hasty = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"max_iterations": 1})
     spec = make_spec(Assessor("2pl"), n_partitions=2, item_models={"2pl": hasty})
     with pytest.warns(ConvergenceWarning, match="2 of 2 calibrations did not converge, of '2pl'"):
         result = run_prediction(spec, tmp_path / "study", responses=RESPONSES)
     told = result.seconds.filter(pl.col("work") == "calibrate").collect()
     assert told["converged"].to_list() == [False, False]
-
-
-def test_models_without_responses_are_left_out_and_of_costs_that_are_not_there_nothing_is_said(tmp_path):
     values = RESPONSES.responses.copy()
     values[:10] = np.nan
-    responses = ResponseMatrix(values, RESPONSES.models, RESPONSES.items, None, {})
+    responses = replace(RESPONSES, responses=values, costs={})
     spec = make_spec(Assessor("2pl"), n_partitions=2, cost="")
-    result = run_prediction(spec, tmp_path / "study", responses=responses)
+    result = run_prediction(spec, tmp_path / "few", responses=responses)
     assert result.manifest.n_models == 14
     assert result.costs.is_empty()
     assert np.isnan(result.curves["cost"].to_numpy()).all()
