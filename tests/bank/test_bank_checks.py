@@ -47,11 +47,10 @@ def test_a_sound_bank_has_no_problems(family):
 
 def test_rounding_is_no_problem_and_every_problem_is_named_at_once():
     bank = make_bank()
-    weights = bank.targets.weights * (1.0 + 1e-9)
-    assert bank_problems(dataclasses.replace(bank, targets=dataclasses.replace(bank.targets, weights=weights))) == []
+    targets = dataclasses.replace(bank.targets, weights=bank.targets.weights * (1.0 + 1e-9))
+    assert bank_problems(dataclasses.replace(bank, targets=targets)) == []
     bank.parameters.intercept[:2] = np.nan
     bank.calibration.abilities[3] = np.inf
     found = " ".join(bank_problems(bank))
-    assert "intercept must be finite" in found
-    assert "'math/0', 'code/1'." in found
-    assert "abilities must be finite, got inf and the like for 'org/model-3'." in found
+    for words in ("intercept must be finite", "'math/0', 'code/1'.", "got inf and the like for 'org/model-3'."):
+        assert words in found
