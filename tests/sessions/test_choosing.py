@@ -181,39 +181,48 @@ def stopped(stopping, **choices):
     return session
 
 
-def test_half_width_stops_as_soon_as_the_interval_is_narrow_and_not_before():
-    session = stopped(Stopping(half_width={"overall": 0.05}))
-    assert session.n_items == first_time(
-        lambda found: np.diff([found.scores.low, found.scores.high], axis=0)[0, 0, -1] <= 0.1
-    )
-    assert (session.reason_stopped, session.is_precise, session.ask()) == ("half-width of overall", True, ())
-    assert stopped(Stopping(half_width={"overall": 0.05}, level=0.5)).n_items < session.n_items
+def is_narrow(found):
+    return found.scores.high[0, -1] - found.scores.low[0, -1] <= 2 * 0.05
 
 
-def test_all_named_scores_must_be_narrow():
-    one, both = (stopped(Stopping(half_width=rule)) for rule in ({"overall": 0.06}, {"overall": 0.06, "math": 0.06}))
-    assert both.reason_stopped == "half-width of overall, math"
-    assert both.n_items > one.n_items
-    rows = {row["target"]: row for row in both.estimate().scores.rows()}
-    assert all(rows[name]["high"] - rows[name]["low"] <= 0.12 for name in ("overall", "math"))
+def is_sure_of_ability(found):
+    return np.all(found.standard_errors <= 0.6)
 
 
-def test_ability_stops_when_every_dimension_is_sure():
-    session = stopped(Stopping(ability_error=0.6), criterion="a-optimal")
-    assert session.n_items == first_time(lambda found: np.all(found.standard_errors <= 0.6), criterion="a-optimal")
-    assert session.reason_stopped == "ability"
-
-
-@pytest.mark.parametrize(("threshold", "answer"), [(0.02, "above"), (0.98, "below")])
-def test_a_decision_stops_when_it_is_sure_enough(threshold, answer):
+def is_sure_of(threshold):
     def decided(found):
-        value, error = found.scores.value[0, -1], found.scores.standard_error[0, -1]
-        above = norm.cdf((value - threshold) / error)
+        above = norm.cdf((found.scores.value[0, -1] - threshold) / found.scores.standard_error[0, -1])
         return max(above, 1.0 - above) >= 0.999
 
-    session = stopped(Stopping(decision=Decision(threshold=threshold, confidence=0.999)))
-    assert session.n_items == first_time(decided)
-    assert session.reason_stopped == f"decision: {answer} {threshold}"
+    return decided
+
+
+def sure(threshold):
+    return Stopping(decision=Decision(threshold=threshold, confidence=0.999))
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds", "reason", "criterion"),
+    [
+        (Stopping(half_width={"overall": 0.05}), is_narrow, "half-width of overall", "v-optimal"),
+        (Stopping(ability_error=0.6), is_sure_of_ability, "ability", "a-optimal"),
+        (sure(0.02), is_sure_of(0.02), "decision: above 0.02", "v-optimal"),
+        (sure(0.98), is_sure_of(0.98), "decision: below 0.98", "v-optimal"),
+    ],
+    ids=["half-width", "ability", "above", "below"],
+)
+def test_a_rule_stops_as_soon_as_it_holds_and_not_before(rule, holds, reason, criterion):
+    session = stopped(rule, criterion=criterion)
+    assert session.n_items == first_time(holds, criterion=criterion)
+    assert (session.reason_stopped, session.is_precise, session.ask()) == (reason, True, ())
+
+
+def test_all_named_scores_must_be_narrow_at_the_level_that_is_asked_for():
+    one, both = (stopped(Stopping(half_width=rule)) for rule in ({"overall": 0.06}, {"overall": 0.06, "math": 0.06}))
+    assert both.reason_stopped == "half-width of overall, math"
+    assert both.n_items > one.n_items > stopped(Stopping(half_width=0.06, level=0.5)).n_items
+    rows = {row["target"]: row for row in both.estimate().scores.rows()}
+    assert all(rows[name]["high"] - rows[name]["low"] <= 0.12 for name in ("overall", "math"))
 
 
 def test_a_decision_against_a_calibration_model_takes_its_score():
@@ -229,12 +238,10 @@ def test_a_decision_against_a_calibration_model_takes_its_score():
 def test_a_decision_on_win_rates_takes_that_of_the_model_and_on_a_scenario_its_score():
     bank, scores = with_target(BANK, "mean_win_rate"), BANK.scenario_scores
     others = np.delete(scores, 3, axis=0)
-    rates = np.mean(scores[3] > others, axis=0) + 0.5 * np.mean(scores[3] == others, axis=0)
-    of_math = scores[3, BANK.targets.scenarios.index("math")]
-    for target, known in (("mean_win_rate", rates.mean()), ("math", of_math)):
-        decision = Decision(target, model=bank.responses.model_ids[3])
-        spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=decision))
-        assert SessionPool.create(bank, spec).threshold == pytest.approx(known)
+    rates = np.mean(scores[3] > others) + 0.5 * np.mean(scores[3] == others)
+    for target, known in (("mean_win_rate", rates), ("math", scores[3, BANK.targets.scenarios.index("math")])):
+        stopping = Stopping(decision=Decision(target, model=bank.responses.model_ids[3]))
+        assert pool_of(bank, target="mean_win_rate", stopping=stopping).threshold == pytest.approx(known)
 
 
 def test_a_score_that_is_known_decides_without_doubt():
@@ -244,9 +251,10 @@ def test_a_score_that_is_known_decides_without_doubt():
     assert math.isclose(probability_above(0.6, 0.1, 0.5), norm.cdf(1.0))
 
 
-def test_no_rule_holds_before_the_least_number_of_answers():
+def test_no_rule_holds_before_the_least_number_of_answers_and_it_is_the_reason_where_a_budget_ends_too():
     easy = {"overall": 0.9}
     assert [stopped(Stopping(half_width=easy, min_items=n)).n_items for n in (0, 7)] == [1, 7]
+    assert stopped(Stopping(half_width=easy), budget=Budget(1)).reason_stopped == "half-width of overall"
     session = stopped(Stopping(half_width=easy), constraints=Constraints(at_least=2))
     counts = Counter(item.split("/")[0] for item in session.told)
     assert (len(counts), min(counts.values()) >= 2) == (3, True)
@@ -273,10 +281,6 @@ def test_what_is_lacking_and_cannot_be_had_does_not_keep_a_session_going(budget)
     assert (session.reason_stopped, session.is_precise) == ("half-width of overall", True)
 
 
-def test_precision_is_the_reason_where_a_budget_ends_too():
-    assert stopped(Stopping(half_width={"overall": 0.9}), budget=Budget(1)).reason_stopped == "half-width of overall"
-
-
 def test_a_correction_can_set_a_session_going_again():
     session = stopped(Stopping(decision=Decision(threshold=0.02, confidence=0.99)))
     for item in session.told:
@@ -294,12 +298,6 @@ def test_a_budget_of_items_counts_what_is_in_hand():
     assert session.reason_stopped is None
     session.tell(next(item for item in BANK.item_ids if item not in session.pending), 1.0)
     assert session.reason_stopped == "budget: 10 items"
-
-
-def test_an_exhausted_bank_stops():
-    session = model_based(BANK, constraints=Constraints(at_most={"math": 0, "code": 2, "law": 1}))
-    run(session, ANSWERS)
-    assert (session.reason_stopped, session.n_items, session.is_precise) == ("exhausted", 3, False)
 
 
 @pytest.mark.parametrize("n", [1, 4])
@@ -381,8 +379,7 @@ def test_several_budgets_hold_together():
 def test_tenths_fill_a_budget_of_tenths():
     bank = session_bank(n_items=30)
     bank.responses.costs["cost_usd"][:] = 0.1
-    session = model_based(bank, budget=Budget(costs={"cost_usd": 0.3}))
-    assert len(run(session, true_answers(bank))) == 3
+    assert len(run(model_based(bank, budget=Budget(costs={"cost_usd": 0.3})), true_answers(bank))) == 3
 
 
 @pytest.mark.parametrize("n", [1, 3])

@@ -64,6 +64,9 @@ def test_goes_on_where_it_ended(journal, bank, give_bank):
     assert (header["bank_id"], header["model_id"]) == (bank.bank_id, "m")
     assert header["settings"]["budget"] == {"n_items": 8, "costs": {}}
     assert header["itembank_version"]
+    before = journal.read_bytes()
+    work(read_session(journal, bank))  # which keeps nothing
+    assert journal.read_bytes() == before
     with open_session(journal, bank if give_bank else None) as session:
         assert (session.n_items, len(session.pending)) == (1, 1)
         work(session)
@@ -104,34 +107,20 @@ def test_the_journal_is_free_after_the_block_or_an_error_and_the_session_takes_n
     assert session.history == before
 
 
-def test_looking_keeps_nothing(journal, bank):
-    before = journal.read_bytes()
-    session = read_session(journal, bank)
-    work(session)
-    assert session.n_items == 8
-    assert journal.read_bytes() == before
-
-
-def test_bank_and_journal_move_together(tmp_path, bank, monkeypatch):
+def test_bank_and_journal_move_together_and_a_linked_folder_finds_its_bank(tmp_path, bank, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    bank = load_bank("bank")
-    with start_session("runs/one.jsonl", bank):
-        pass
+    (tmp_path / "runs" / "deep").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(tmp_path / "runs" / "deep")
+    for place in ("runs/one.jsonl", "linked/one.jsonl"):
+        with start_session(place, load_bank("bank")):
+            pass
+        assert read_session(place).pool.bank_id == bank.bank_id
     assert read_journal("runs/one.jsonl").header["bank_path"] == os.path.join("..", "bank")  # noqa: PTH118
     (tmp_path / "new").mkdir()
-    shutil.move("bank", "new/bank")
-    shutil.move("runs", "new/runs")
+    for name in ("bank", "runs"):
+        shutil.move(name, f"new/{name}")
     monkeypatch.chdir("/")
     assert read_session(tmp_path / "new" / "runs" / "one.jsonl").pool.bank_id == bank.bank_id
-
-
-def test_a_linked_folder_finds_its_bank(tmp_path, bank, monkeypatch):
-    (tmp_path / "deep" / "runs").mkdir(parents=True)
-    (tmp_path / "linked").symlink_to(tmp_path / "deep" / "runs")
-    monkeypatch.chdir(tmp_path)
-    with start_session("linked/one.jsonl", load_bank("bank")):
-        pass
-    assert read_session("linked/one.jsonl").pool.bank_id == bank.bank_id
 
 
 def test_a_bank_that_is_gone_or_was_never_said_is_asked_for(journal, bank, tmp_path):

@@ -107,19 +107,6 @@ def test_neither_processes_nor_the_order_of_models_change_a_number(bank, recorde
     assert shared.asked.sort("model_id", "step").equals(alone.asked)
 
 
-def test_a_batch_is_what_the_session_asks_at_once(bank, recorded):
-    result = replayed(bank, recorded, batch=6, budget=Budget(n_items=12))
-    first = result.asked.filter(pl.col("step") <= 6).sort("model_id", "step")["item_id"].to_list()
-    assert first == 5 * list(begin(bank, budget=Budget(n_items=12)).ask(6))
-    assert result.n_answered.tolist() == 5 * [12]
-
-
-def test_dividing_by_cost_saves_tokens(bank, recorded):
-    plain, thrifty = (replayed(bank, recorded, cost=cost, budget=Budget(n_items=15)) for cost in (None, "tokens"))
-    assert thrifty.costs["tokens"].sum() < 0.4 * plain.costs["tokens"].sum()
-    assert (thrifty.n_answered == plain.n_answered).all()
-
-
 def test_tokens_are_those_of_the_record(bank, recorded):
     result = replayed(bank, recorded, cost="tokens", budget=Budget(n_items=6))
     for row, model in enumerate(recorded.model_ids):

@@ -115,7 +115,7 @@ def test_only_new_items_are_asked_while_any_may_be(steps):
             take(session, step)
 
 
-def test_a_correction_replaces_the_answer_and_is_flagged():
+def test_a_correction_and_an_answer_nobody_asked_for_count_and_are_flagged():
     session, straight = model_based(BANK), model_based(BANK)
     (item,) = session.ask()
     session.tell(item, 0.0)
@@ -124,15 +124,11 @@ def test_a_correction_replaces_the_answer_and_is_flagged():
     straight.tell(straight.ask()[0], 1.0)
     np.testing.assert_array_equal(session.estimate().theta, straight.estimate().theta)
     assert not np.array_equal(before, session.estimate().theta)
-    assert [event.is_correction for event in session.history if isinstance(event, Told)] == [False, True]
-    assert session.n_items == 1
-
-
-def test_an_answer_nobody_asked_for_counts_and_is_flagged():
-    session = model_based(BANK)
-    session.tell(BANK.item_ids[7], 1.0)
-    assert (session.history[0].was_asked, session.n_items) == (False, 1)
-    assert BANK.item_ids[7] not in {new for _ in range(BANK.n_items) for new in session.ask()}
+    other = next(one for one in BANK.item_ids if one != item)
+    session.tell(other, 1.0)
+    told = [(event.is_correction, event.was_asked) for event in session.history if isinstance(event, Told)]
+    assert (told, session.n_items) == ([(False, True), (True, True), (False, False)], 2)
+    assert other not in {new for _ in range(BANK.n_items) for new in session.ask()}
 
 
 def test_a_failed_item_is_asked_again_or_skipped():
@@ -261,15 +257,6 @@ def test_a_pool_serves_many_models_after_it_was_in_another_process_and_back():
     assert shared.estimate().scores.model_ids == ("b",)
 
 
-def test_costs_are_summed_by_unit():
-    session = model_based(BANK)
-    session.tell(BANK.item_ids[0], 1.0, costs={"output_tokens": 3.0, "seconds": 1.0})
-    session.tell(BANK.item_ids[1], 1.0, costs={"output_tokens": 4.0})
-    session.tell(BANK.item_ids[1], 0.0, costs={"output_tokens": 5.0})  # a correction replaces the cost, too
-    session.tell_failed(BANK.item_ids[2], costs={"seconds": 0.5})
-    assert session.costs == {"output_tokens": 8.0, "seconds": 1.5}
-
-
 def ability_errors(bank, thetas, criteria, n_items):
     """Root mean square error of ability after so many items, over models of known ability, by criterion."""
     errors = {}
@@ -300,19 +287,19 @@ def test_adaptive_choice_beats_chance():
     assert errors["fisher"] < 0.85 * errors["random"]
 
 
-def test_what_an_answer_cost_stays_spent():
+def test_costs_are_summed_by_unit_and_what_an_answer_cost_stays_spent():
     session = model_based(BANK, budget=Budget(costs={"output_tokens": 1000.0}))
     item, other = session.ask(2)
-    for response, costs, spent in (
-        (1.0, {"output_tokens": 40.0}, 40.0),
-        (0.0, {}, 40.0),
-        (0.0, {"output_tokens": 50.0}, 50.0),
-    ):
-        session.tell(item, response, costs=costs)  # a correction may say nothing of costs
+    tokens = ({"output_tokens": 40.0}, 40.0), ({}, 40.0), ({"output_tokens": 50.0}, 50.0)
+    for costs, spent in tokens:  # a correction replaces the cost, and may say nothing of costs
+        session.tell(item, 1.0, costs=costs)
         assert session.costs == {"output_tokens": spent}
     session.tell_failed(item)
     assert session.costs == {"output_tokens": 50.0}
     assert session.left["output_tokens"] == 950.0 - expected(BANK)[other]
+    session.tell(other, 1.0, costs={"output_tokens": 3.0, "seconds": 1.0})
+    session.tell_failed(BANK.item_ids[2], costs={"seconds": 0.5})
+    assert session.costs == {"output_tokens": 53.0, "seconds": 1.5}
 
 
 def test_a_slip_in_a_unit_of_cost_is_refused_and_changes_nothing():
@@ -332,7 +319,7 @@ def test_a_slip_in_a_unit_of_cost_is_refused_and_changes_nothing():
 def test_costs_that_do_not_say_what_the_budget_is_in_are_told():
     session = model_based(BANK, budget=Budget(costs={"cost_usd": 5.0}))
     with pytest.warns(DataWarning, match="in 'cost_usd', and the reported costs of item .* in 'seconds'"):
-        session.tell(BANK.item_ids[0], 1.0, costs={"seconds": 2.0})
+        session.tell(ITEM, 1.0, costs={"seconds": 2.0})
     session.tell(BANK.item_ids[1], 1.0, costs={"seconds": 2.0, "cost_usd": 0.1})
     session.tell(BANK.item_ids[2], 1.0)  # nothing said: expected, as the documents say
 
