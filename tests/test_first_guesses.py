@@ -45,26 +45,14 @@ def tells_of_accuracy(found):
     return found.accuracy.rows() == found.rows() and found.to_dict()["suits"] is found.suits
 
 
-def tells_of_the_bank(found):
-    return found.facts["n_models"] == 12 and found.rows()[-1]["target"] == "overall"
-
-
-def reads_back(w):
-    found = ib.read_responses(w.new.to_polars())
-    return np.array_equal(found.responses, w.answers) and found.item_ids == w.new.item_ids
-
-
-def is_overall(w, found):
-    return found.value.tolist() == w.estimates.value[:, -1].tolist() and found.low[0] < found.high[0]
-
-
 VARIATIONAL = ib.calibrations.Variational
 WORKS = {
     "calibrate, a path": lambda w: ib.calibrate(w.at("past.csv")).n_models == 12,
     "calibrate, a table": lambda w: ib.calibrate(w.past.to_polars(), method=VARIATIONAL()).calibration.n_dims == 1,
     "check, a bank": lambda w: ib.check(w.at("bank")).to_dict()["n_items"] == 30,
     "check, new models": lambda w: tells_of_accuracy(ib.check(w.bank, w.at("a.csv"), only=["accuracy"], sizes=[12])),
-    "info, a bank": lambda w: tells_of_the_bank(ib.info(w.at("bank"))),
+    "info, a bank": lambda w: ib.info(w.at("bank")).facts["n_models"] == 12,
+    "info.rows": lambda w: ib.info(w.bank).rows()[-1]["target"] == "overall",
     "info, responses": lambda w: ib.info(w.a).facts["mean_response"] == pytest.approx(w.answers[0].mean()),
     "select, n": lambda w: len(ib.select(w.bank, n=12)) == len(w.selection) == 12,
     "report, a bank": lambda w: is_shown(ib.report(w.bank, w.at("1.html"))),
@@ -80,10 +68,12 @@ WORKS = {
     "estimate, a file": lambda w: ib.estimate(w.bank, w.at("a.csv"), w.selection).rows() == w.estimates.rows(),
     "plan, a path": lambda w: ib.plan(w.at("bank"), half_width=0.1).reached is not None,
     "len(estimates)": lambda w: len(w.estimates) == len(w.bank.targets.names),
-    "estimates['overall']": lambda w: is_overall(w, w.estimates["overall"]),
+    "estimates['overall']": lambda w: w.estimates["overall"].value.tolist() == w.estimates.value[:, -1].tolist(),
+    "estimates['overall'].low": lambda w: w.estimates["overall"].low[0] < w.estimates["overall"].high[0],
     "estimates['a']": lambda w: (w.estimates["a"].value == w.estimates.value[0]).all(),
     "selection.to_polars": lambda w: w.selection.to_polars()["item_id"].to_list() == [*w.selection.item_ids],
-    "responses.to_polars": reads_back,
+    "responses.to_polars": lambda w: ib.read_responses(w.new.to_polars()).responses.tolist() == w.answers.tolist(),
+    "responses.item_ids": lambda w: ib.read_responses(w.new.to_polars()).item_ids == w.new.item_ids,
     "estimates.to_polars": lambda w: w.estimates.to_polars().height == 4,
     "gate.to_polars": lambda w: w.gate.to_polars()["difference"][0] == w.gate.difference,
     "estimates.plot": lambda w: "overall" in w.estimates.plot().data[0].columns["name"],

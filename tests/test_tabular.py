@@ -154,7 +154,6 @@ def test_banks_responses_and_estimates_are_shown_short():
         has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_shown.py
         assert has_pieces or "<" not in thing._repr_html_().replace("<pre>", "").replace("</pre>", "")
     assert "12 past models x 30 items\n  3 scenarios: 'math', 'code', 'law'" in repr(bank)
-    assert "Responses of 12 models x 30 items, right or wrong; 92.8 % are known" in repr(bank.responses)
     assert "array (12, 2) of float64" in repr(bank.calibration)
     assert estimates.to_polars().height == len(estimates.rows())
 

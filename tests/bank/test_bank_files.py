@@ -71,8 +71,7 @@ def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
     names = sorted(path.name for path in (tmp_path / "bank").iterdir())
     assert names == ["arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"]
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())
-    assert record["schema_version"] == 1
-    assert record["bank_id"] == bank.bank_id
+    assert (record["schema_version"], record["bank_id"]) == (1, bank.bank_id)
     assert record["data_fingerprint"] == data_fingerprint(bank.responses)
     items = pl.read_parquet(tmp_path / "bank" / "items.parquet")
     assert items["bank.expected_output_tokens"].is_between(1, 99).all()

@@ -100,8 +100,7 @@ def test_win_rates_of_past_models_are_those_of_counting_pairs():
 def test_external_scores_join_by_model_and_points_become_fractions():
     table = pl.DataFrame({"model_id": ["c", "a", "z"], "mmlu": [61.0, None, 40.0], "arc": [0.25, 1.0, float("nan")]})
     found = with_external_scores(MODELS, table, ["mmlu", "arc"])
-    assert found["model_id"].to_list() == ["a", "b", "c"]
-    assert found["score.mmlu"].to_list() == [None, None, 0.61]
+    assert (found["model_id"].to_list(), found["score.mmlu"].to_list()) == (["a", "b", "c"], [None, None, 0.61])
     assert found["score.arc"].to_list() == [1.0, None, 0.25]
     assert external_names(found) == ("mmlu", "arc")
     again = with_external_scores(found, table.with_columns(mmlu=pl.lit(10)), ["mmlu"])

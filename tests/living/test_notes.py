@@ -30,8 +30,7 @@ def test_restored_banks_give_the_very_estimates_of_before(tmp_path, extras, inte
     save_bank(retire(bank, BAD, reason="wrong key"), tmp_path / "retired")
     save_bank(restore(load_bank(tmp_path / "retired"), BAD, reason="right after all"), tmp_path / "restored")
     back = load_bank(tmp_path / "restored")
-    assert back.bank_id == bank.bank_id
-    assert back.target_digest == bank.target_digest
+    assert (back.bank_id, back.target_digest) == (bank.bank_id, bank.target_digest)
     some = bank.responses.take(models=np.arange(3), items=np.arange(0, 30, 2))
     before, after = (estimate(one, some, method="p-irt", interval=interval) for one in (bank, back))
     for name in ("value", "standard_error", "low", "high"):

@@ -28,8 +28,7 @@ def part(bank, items, models):
 def test_parts_of_a_bank_make_it_up_again(extras):
     bank = measured_bank(n_models=15, with_extras=extras)
     both = overlaid(part(bank, HALF, np.arange(10)), part(bank, REST, np.arange(5, 15)))
-    assert both.item_ids == bank.item_ids
-    assert both.responses.model_ids == bank.responses.model_ids
+    assert (both.item_ids, both.responses.model_ids) == (bank.item_ids, bank.responses.model_ids)
     expected = bank.responses.responses.copy()
     expected[:5, 20:], expected[10:, :10] = np.nan, np.nan
     np.testing.assert_array_equal(both.responses.responses, expected)

@@ -62,8 +62,7 @@ def test_a_page_of_a_ready_bank_shows_the_model_among_past_ones_by_name():
     answers = responses_to(chosen.item_ids)
     page = estimates_page(bank, answers, ib.estimate(bank, answers))
     (chart,) = (one for one in page.charts if "of past models" in one.title)
-    assert len(chart.data[0]) == 100
-    assert [column.name for column in chart.table.columns] == ["model", "score"]
+    assert (len(chart.data[0]), [column.name for column in chart.table.columns]) == (100, ["model", "score"])
     assert chart.data[0].columns["model"][-1] == "20251205_sonar-foundation-agent_claude-opus-4-5"
 
 

@@ -268,8 +268,7 @@ def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
     session = model_based(BANK, "a-optimal", stopping=rule, constraints=constraints, budget=budget)
     session.tell(BANK.item_ids[0], 1.0)
     assert set(session.ask(9)) <= set(scarce)
-    assert len(session.pending) == 4
-    assert session.reason_stopped == "half-width of overall"
+    assert (len(session.pending), session.reason_stopped) == (4, "half-width of overall")
 
 
 @pytest.mark.parametrize("budget", [Budget(2), Budget(costs={"output_tokens": 14.0})])
@@ -341,8 +340,7 @@ def test_the_last_item_may_pass_a_maximum_and_nothing_below_zero_is_left():
         spent, cost = session.costs.get("output_tokens", 0.0), COST[items[0]]
         session.tell(items[0], 1.0, costs={"output_tokens": cost + 9.0 * (30.0 - spent - cost < 5.0)})
     assert session.costs["output_tokens"] > 30.0
-    assert session.left == {"output_tokens": 0.0}
-    assert session.reason_stopped == "budget: 30 output_tokens"
+    assert (session.left, session.reason_stopped) == ({"output_tokens": 0.0}, "budget: 30 output_tokens")
 
 
 @pytest.mark.parametrize("times", [1.0, 3.0])
@@ -468,8 +466,7 @@ def test_a_custom_score_can_be_decided_on():
     name = BANK.responses.model_ids[worst]
     session = stopped(Stopping(decision=Decision("custom", model=name, confidence=0.9)), target=weights)
     same = stopped(Stopping(decision=Decision("law", threshold=float(law.min()), confidence=0.9)), target=weights)
-    assert session.n_items == same.n_items
-    assert session.reason_stopped == f"decision: better than {name}"
+    assert (session.n_items, session.reason_stopped) == (same.n_items, f"decision: better than {name}")
     other = model_based(BANK, stopping=Stopping(decision=Decision("math", model=name)), target=weights)
     assert other.pool.threshold == pytest.approx(of_math[worst])
 

@@ -13,7 +13,6 @@ from itembank.estimation.regressions import combined, predict_factor, reconciled
 from itembank.estimation.response_summary import posterior_moments
 from itembank.estimation.trials import Expectations
 from itembank.irt.bernoulli import probability
-from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
 from itembank.numerics.intervals import calibrated_half_widths, cut_to_possible
 from itembank.responses.responses import ResponseMatrix
@@ -127,12 +126,6 @@ def test_a_stacked_custom_score_is_the_weighted_mean_by_the_same_members():
     assert found.low[0, -1] <= found.value[0, -1] <= found.high[0, -1]
 
 
-def test_before_the_first_answer_every_score_has_its_interval_and_no_typicality():
-    found = begin(BANK, budget=Budget(8)).estimate().scores
-    assert np.all((found.low < found.value) & (found.value < found.high))
-    assert np.isnan(found.typicality.typicality).all()
-
-
 def test_a_model_that_answers_against_all_expectation_is_flagged():
     """It fails what all models solve, and solves what none does."""
     means = dict(zip(BANK.item_ids, np.nanmean(BANK.responses.responses, axis=0), strict=True))
@@ -141,18 +134,6 @@ def test_a_model_that_answers_against_all_expectation_is_flagged():
     found = session.estimate().scores
     assert found.typicality.is_flagged.all()
     assert found.rows()[-1]["typicality"] == found.typicality.typicality[0]
-
-
-def test_ability_is_that_of_scoring():
-    bank = session_bank(thresholds=True)
-    values = np.linspace(0.0, 1.0, bank.n_items)
-    session = model_based(bank)
-    for item, value in zip(bank.item_ids, values.tolist(), strict=True):
-        session.tell(item, value)
-    cuts = item_thresholds(bank.calibration.thresholds, bank.responses.items["scenario"].to_list())
-    expected = map_abilities(bank.parameters, apply_thresholds(values[None], cuts), bank.calibration.prior)
-    np.testing.assert_array_equal(session.estimate().theta, expected.theta[0])
-    np.testing.assert_array_equal(session.estimate().covariance, expected.covariance[0])
 
 
 def test_trials_count_one_by_one_for_ability_and_by_their_mean_in_scores():
@@ -194,13 +175,16 @@ def test_the_overall_target_as_weights_gives_the_overall_score():
     assert run(model_based(BANK, n_start=0), ANSWERS, most=10) == asked
 
 
-def test_without_answers_estimates_are_the_priors():
+def test_without_answers_estimates_are_the_priors_and_every_score_has_its_interval_and_no_typicality():
     found = model_based(BANK).estimate()
     np.testing.assert_array_equal(found.theta, BANK.calibration.prior.mean)
     np.testing.assert_allclose(found.covariance, BANK.calibration.prior.covariance)
     p = probability(BANK.parameters, found.theta[None])
     np.testing.assert_allclose(found.scores.value[0, :-1], BANK.targets.scenario_means(p)[0])
     assert found.scores.n_items.sum() == 0
+    calibrated = begin(BANK, budget=Budget(8)).estimate().scores
+    assert np.all((calibrated.low < calibrated.value) & (calibrated.value < calibrated.high))
+    assert np.isnan(calibrated.typicality.typicality).all()
 
 
 @pytest.mark.parametrize("make", [begin, model_based])

@@ -116,8 +116,7 @@ def test_a_line_torn_at_any_byte_is_left_out_and_cut_off(path, monkeypatch):
         with nullcontext() if length in starts else pytest.warns(DataWarning, match="torn"):
             journal = Journal.open(path)
         with journal:
-            assert list(journal.content.events) == EVENTS[:n_whole]
-            assert path.read_bytes() == whole[:length]
+            assert (list(journal.content.events), path.read_bytes()) == (EVENTS[:n_whole], whole[:length])
             journal.append({"event": "later"})
         content = read_journal(path)
         assert (list(content.events), content.n_torn) == ([*EVENTS[:n_whole], {"event": "later"}], 0)

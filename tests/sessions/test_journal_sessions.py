@@ -208,8 +208,7 @@ def test_answers_become_responses_in_the_order_of_the_bank(bank):
     assert responses.item_ids == bank.item_ids[:4]
     told = [response_to(bank.item_ids[0]), response_to(bank.item_ids[1]), 0.25]
     assert responses.responses[0].tolist() == pytest.approx([*told, np.nan], nan_ok=True)
-    assert responses.n_trials.tolist() == [[1, 1, 4, 0]]
-    assert responses.lost.n.tolist() == [[0, 0, 0, 1]]
+    assert (responses.n_trials.tolist(), responses.lost.n.tolist()) == ([[1, 1, 4, 0]], [[0, 0, 0, 1]])
     assert json.dumps(responses.costs["seconds"].tolist()) == "[[NaN, 2.0, NaN, NaN]]"
     assert responses.items.equals(bank.responses.items[:4])
 

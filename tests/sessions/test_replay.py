@@ -174,16 +174,14 @@ def test_precision_is_told_apart_from_the_end_of_the_budget(bank, recorded):
 def test_progress_rises_to_one(bank, recorded, n_jobs):
     told = []
     replayed(bank, recorded, budget=Budget(n_items=1), n_jobs=n_jobs, progress=lambda _, share: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert (told, told[-1]) == (sorted(told), 1.0)
 
 
 def test_rows_say_how_each_session_went(bank, recorded):
     rows = replayed(bank, recorded, budget=Budget(n_items=4)).rows("output_tokens")
     facts = {"model_id": "new-1", "target": "overall", "n_answered": 4, "n_items": 4, "n_total": bank.n_items}
     facts |= {"cost_unit": "output_tokens", "reason_stopped": "budget: 4 items"}
-    assert len(rows) == 5 * 4
-    assert {name: rows[7][name] for name in facts} == facts
+    assert (len(rows), {name: rows[7][name] for name in facts}) == (5 * 4, facts)
 
 
 def test_impossible_choices_are_refused_before_the_work(bank, recorded):

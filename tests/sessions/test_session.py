@@ -309,8 +309,7 @@ def test_a_slip_in_a_unit_of_cost_is_refused_and_changes_nothing():
             tell(ITEM, *answer, costs={"usd": 0.3})
     assert session.history == ()
     session.tell(ITEM, 1.0, costs={"cost_usd": 0.3, "usd": 1.0}, new_units=True)
-    assert session.costs == {"cost_usd": 0.3, "usd": 1.0}
-    assert session.left == {"cost_usd": pytest.approx(4.7)}
+    assert (session.costs, session.left) == ({"cost_usd": 0.3, "usd": 1.0}, {"cost_usd": pytest.approx(4.7)})
     bare = model_based(make_bank())  # a bank without costs takes any unit
     bare.tell(bare.pool.item_ids[0], 1.0, costs={"yen": 30.0})
     assert bare.costs == {"yen": 30.0}
