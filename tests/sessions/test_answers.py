@@ -50,6 +50,7 @@ def test_reads_any_id_and_response_to_the_bit(item_id, response):
         ('{"item_id": "a", "response": 1, "failed": true}', "one of a response"),
         ('{"item_id": "a", "response": 1, "n_correct": 1, "n_trials": 1}', "one of a response"),
         ('{"item_id": "a", "response": 1.5}', r"\[0, 1\]"),
+        ('{"item_id": "a", "response": "1"}', r"\[0, 1\]"),
         ('{"item_id": "a", "n_correct": 1}', "n_correct <= n_trials"),
         ('{"item_id": "a", "response": 1, "costs": {"tokens": -1}}', "number from 0 to 1e\\+15"),
         ('{"item_id": "a", "response": 1, "costs": 3}', "costs must be"),

@@ -61,6 +61,7 @@ GOOD = Told("a", 0.5, 2, 4, {"tokens": 3.0}).to_dict()
         ({**GOOD, "costs": {"tokens": -1.0}}, "from 0 to"),
         ({**GOOD, "costs": {"tokens": True}}, "from 0 to"),
         ({**GOOD, "costs": {"tokens": 1.1e15}}, "from 0 to"),
+        ({**GOOD, "costs": {"tokens": 10**400}}, "from 0 to"),
         ({**GOOD, "costs": None}, "costs"),
         ({**GOOD, "was_asked": 1}, "was_asked"),
         ({"event": "failed", "item_id": "a", "again": "yes", "reason": "", "costs": {}}, "again"),
