@@ -31,20 +31,15 @@ def test_what_holds_passes_and_all_else_is_named(check, good, bad):
 
 
 def test_messages_are_in_one_voice():
-    for check, message in (
-        (
-            lambda: check_whole("n_dims", 0, least=1, word="auto"),
-            "n_dims must be a whole number >= 1 or 'auto', got 0.",
-        ),
-        (lambda: check_positive("penalty", -1), "penalty must be a finite number > 0, got -1."),
-        (lambda: check_fraction("level", 95), "level must be between 0 and 1, got 95. 95 % is 0.95."),
-        (
-            lambda: check_fraction("margin", 3, is_score=True),
-            "margin must be between 0 and 1, got 3. Scores run from 0 to 1: 3 points are 0.03.",
-        ),
-        (lambda: check_fraction("mixture", 2.0, whole=True), "mixture must be above 0 and at most 1, got 2.0."),
-        (lambda: check_one_of("of", "x", ("a", "b")), "of must be one of 'a', 'b', got 'x'."),
+    for check, arguments, choices, message in (
+        (check_whole, ("n_dims", 0), {"least": 1, "word": "auto"}, "a whole number >= 1 or 'auto', got 0."),
+        (check_positive, ("penalty", -1), {}, "a finite number > 0, got -1."),
+        (check_fraction, ("level", 95), {}, "between 0 and 1, got 95. 95 % is 0.95."),
+        (check_fraction, ("mixture", 2.0), {"whole": True}, "above 0 and at most 1, got 2.0."),
+        (check_one_of, ("of", "x", ("a", "b")), {}, "one of 'a', 'b', got 'x'."),
     ):
         with pytest.raises(ParameterError) as caught:
-            check()
-        assert str(caught.value) == message
+            check(*arguments, **choices)
+        assert str(caught.value) == f"{arguments[0]} must be {message}"
+    with pytest.raises(ParameterError, match=r"between 0 and 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03\.$"):
+        check_fraction("margin", 3, is_score=True)

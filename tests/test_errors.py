@@ -27,31 +27,53 @@ from itembank.errors import (
 from tests.bank.banks import make_bank
 
 
-def test_a_warning_points_at_the_line_that_led_to_it():
-    with pytest.warns(DataWarning, match="odd") as caught:
-        warn("odd", DataWarning)
-    assert caught[0].filename == __file__
+def test_a_warning_points_at_the_line_that_led_to_it_also_through_a_decorator():
+    for say in (warn, contextlib.contextmanager(lambda: iter([None]))()(warn)):
+        with pytest.warns(DataWarning, match="odd") as caught:
+            say("odd", DataWarning)
+        assert caught[0].filename == __file__
 
 
-def test_a_decorator_between_changes_nothing():
-    decorated = contextlib.contextmanager(lambda: iter([None]))()(warn)
-    with pytest.warns(DataWarning) as caught:
-        decorated("odd", DataWarning)
-    assert caught[0].filename == __file__
+LONG = "x" * 19_999 + "7"
 
 
 @pytest.mark.parametrize(
-    ("names", "text"), [([], ""), (["a", 3], "'a', '3'"), (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more")]
+    ("names", "text"),
+    [
+        ([], ""),
+        (["a", 3], "'a', '3'"),
+        (list("abcdefg"), "'a', 'b', 'c', 'd', 'e' and 2 more"),
+        ([LONG, "short"], f"'{LONG[:50]}'...'{LONG[-50:]}' (20,000 characters), 'short'"),
+    ],
 )
-def test_only_the_first_names_are_shown(names, text):
+def test_only_the_first_names_are_shown_and_a_long_one_cut(names, text):
     assert shown(names) == text
 
 
-@warned_once()
-def clip_three_times():
-    for number in (3, 17, 1e-6):
-        warn(f"{number} of 9 are clipped", DataWarning)
-    warn("another", DataWarning)
+def said_by(work, files=()):
+    """What is warned of while a function works, and what `warned_once` then tells of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with warned_once(files) as told:
+            work()
+    return [str(one.message) for one in caught], told
+
+
+def test_warnings_that_differ_in_numbers_are_one_but_those_of_some_models_and_of_others():
+    def work():
+        for number in (3, 17, 1e-6):
+            warn(f"{number} of 9 are clipped", DataWarning)
+        warn("another", DataWarning)
+        for model in "ab":
+            warn(f"of '{model}'", ModelWarning)
+        for number in range(2):
+            warnings.warn(f"{number} of numpy", RuntimeWarning, stacklevel=1)
+
+    said, told = said_by(work)
+    ours = ["3 of 9 are clipped (And 2 more like it.)", "another"]
+    assert sorted(said) == sorted([*ours, "of 'a'", "of 'b'", "0 of numpy", "1 of numpy"])
+    assert told == ours
+    assert said_by(lambda: None) == ([], [])
 
 
 @warned_once()
@@ -60,42 +82,9 @@ def fail():
     raise DataError("fails")
 
 
-@warned_once()
-def warn_as_numpy_does():
-    warnings.simplefilter("always")
-    for number in range(2):
-        warnings.warn(f"{number} of numpy", RuntimeWarning, stacklevel=1)
-
-
-@warned_once()
-def say_nothing():
-    return 7
-
-
-def test_warnings_that_differ_in_numbers_are_one():
-    with pytest.warns(DataWarning) as caught:
-        clip_three_times()
-    assert [str(one.message) for one in caught] == ["3 of 9 are clipped (And 2 more like it.)", "another"]
-
-
 def test_an_error_passes_after_its_warnings():
     with pytest.warns(DataWarning, match="explains"), pytest.raises(DataError, match="fails"):
         fail()
-
-
-def test_warnings_of_others_stay_as_they_are():
-    with pytest.warns(RuntimeWarning) as caught:
-        warn_as_numpy_does()
-    assert [str(one.message) for one in caught] == ["0 of numpy", "1 of numpy"]
-
-
-def test_nothing_is_said_of_nothing():
-    assert say_nothing() == 7
-
-
-def test_a_long_id_is_cut_in_messages():
-    text = shown(["x" * 19_999 + "7", "short"])
-    assert text == f"'{'x' * 50}'...'{'x' * 49}7' (20,000 characters), 'short'"
 
 
 @pytest.mark.parametrize(
@@ -140,67 +129,38 @@ def test_a_missing_package_is_told_from_one_that_it_imports(error, words):
 
 def test_names_that_people_try_first_are_told_what_to_write():
     bank = make_bank()
-    with pytest.raises(TypeError, match=r"select\(\) has no argument 'n_items'. Write n=..."):
-        itembank.select(bank, n_items=12)
-    with pytest.raises(TypeError, match="Write rng="):
-        itembank.select(bank, 12, seed=3)
+    verbs = (itembank.estimate, itembank.compare, itembank.plan, itembank.gate, itembank.start_gate)
+    for verb, given, advice in (
+        (itembank.select, {"n_items": 12}, "n=..."),
+        (itembank.select, {"n": 12, "seed": 3}, "rng="),
+        *((verb, {"confidence": 0.9}, "level=...") for verb in verbs),
+        (itembank.estimate, {"alpha": 0.1}, "level=1 - alpha."),
+        (itembank.gate, {"alpha": 0.1}, "false_alarm=..."),
+        (itembank.plan, {"margin": 0.02}, "half_width="),
+    ):
+        name = [*given][-1]
+        words = f"{verb.__name__}() has no argument '{name}'. Write {advice}"
+        with pytest.raises(TypeError, match=re.escape(words)):
+            verb(bank, **given)
     assert itembank.select(bank, n=12, method="random").n_items == 12
-    for verb in (itembank.estimate, itembank.compare, itembank.plan, itembank.gate, itembank.start_gate):
-        with pytest.raises(TypeError, match=rf"{verb.__name__}\(\) has no argument 'confidence'\. Write level=\.\.\.$"):
-            verb(bank, confidence=0.9)
-    for verb, means in ((itembank.estimate, r"level=1 - alpha\."), (itembank.gate, r"false_alarm=\.\.\.")):
-        with pytest.raises(TypeError, match=rf"has no argument 'alpha'\. Write {means}$"):
-            verb(bank, bank, alpha=0.1)
-    with pytest.raises(TypeError, match="Write half_width="):
-        itembank.plan(bank, margin=0.02)
-
-
-def test_warnings_of_some_models_are_given_and_not_listed():
-    def work():
-        with warned_once() as told:
-            warn("of all 3", DataWarning)
-            warn("of all 4", DataWarning)
-            warn("of 'a'", ModelWarning)
-        return told
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        told = work()
-    assert told == ["of all 3 (And 1 more like it.)"]
-    assert len(caught) == 2
-
-
-@warned_once(["a.csv", "b/c.csv", "d.csv"])
-def read_odd_files():
-    for file, n in (("a.csv", 2), ("b/c.csv", 3), ("d.csv", 4)):
-        warn(f"{file}: {n} rows are odd: 'x' of {file}.", DataWarning)
-    for file, what in (("d.csv", "read 'kind'"), ("b/c.csv", "read 'state'"), ("e.csv", "1 rows are odd: 'x'")):
-        warn(f"{file}: {what}.", DataWarning)
 
 
 def test_a_warning_that_many_files_cause_is_one_with_the_number_of_all_rows():
-    with pytest.warns(DataWarning) as caught:
-        read_odd_files()
-    assert [str(one.message) for one in caught] == [
+    def read():
+        for file, n in (("a.csv", 2), ("b/c.csv", 3), ("d.csv", 4)):
+            warn(f"{file}: {n} rows are odd: 'x' of {file}.", DataWarning)
+        for file, what in (("d.csv", "read 'kind'"), ("b/c.csv", "read 'state'"), ("e.csv", "1 rows are odd: 'x'")):
+            warn(f"{file}: {what}.", DataWarning)
+
+    assert said_by(read, ["a.csv", "b/c.csv", "d.csv"])[0] == [
         "a.csv and 2 more files: 9 rows are odd: 'x' of a.csv.",
         *("d.csv: read 'kind'.", "b/c.csv: read 'state'.", "e.csv: 1 rows are odd: 'x'."),
     ]
 
 
 NAMES = (
-    "a b",
-    "$(touch x)",
-    "`touch x`",
-    "it's",
-    '"; touch x; "',
-    "a\nb",
-    "\x1b[31m",
-    "\u202e\xa0",
-    "-x",
-    "!!",
-    "~",
-    "\\",
-    "\udcff",
+    *("a b", "$(touch x)", "`touch x`", "it's", '"; touch x; "', "a\nb", "\x1b[31m", "\u202e\xa0"),
+    *("-x", "!!", "~", "\\", "\udcff"),
 )
 
 

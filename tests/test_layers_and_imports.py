@@ -20,7 +20,7 @@ SOURCE = REPOSITORY / "src" / "itembank"
 MODULE = re.compile(r"itembank\.(?P<part>\w*)[\w.]*(:\w+)?")
 HEAVY = ("numpy", "scipy", "polars", "safetensors", "rich", "pandas", "pyarrow", "vl_convert", "jinja2", "vl_convert")
 
-IMPORT = "import itembank"
+
 HELP = """
 import runpy
 sys.argv = ["itembank", *{arguments}]
@@ -45,14 +45,13 @@ def modules_loaded_by(code):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+HELPS = (["--help"], ["--version"], ["select", "-h"], ["calibrate", "-h"])
+
+
 @pytest.mark.parametrize(
     "code",
-    [
-        IMPORT,
-        "import itembank; dir(itembank)",
-        *(HELP.format(arguments=words) for words in (["--help"], ["--version"], ["select", "-h"], ["calibrate", "-h"])),
-    ],
-    ids=["import", "dir", "help", "version", "select", "calibrate"],
+    ["import itembank; dir(itembank); assert itembank.__version__", *(HELP.format(arguments=words) for words in HELPS)],
+    ids=["import", "help", "version", "select", "calibrate"],
 )
 def test_no_heavy_package_is_loaded(code):
     loaded = modules_loaded_by(code)
@@ -108,27 +107,28 @@ assert "Selection of 1 question" in chosen._repr_html_(), chosen._repr_html_()
     assert "jinja2" in loaded
 
 
-def test_every_package_and_module_has_a_layer():
+def test_every_package_and_module_has_a_layer_and_circles_are_looked_for_everywhere():
     contract = contracts()[0]
     layers = set(floors())
     packages = {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").is_file()}
     assert packages <= layers
     assert layers <= packages | {file.stem for file in SOURCE.glob("*.py")}
     assert contract["exhaustive"]
-
-
-def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
     circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
-    packages = ("itembank", "itembank_harnesses", "itembank_scaling", "itembank_studies")
-    assert circles["ancestors"] == [name for one in packages for name in (one, f"{one}.**")]
+    names = ("itembank", "itembank_harnesses", "itembank_scaling", "itembank_studies")
+    assert circles["ancestors"] == [name for one in names for name in (one, f"{one}.**")]
     assert "exclude_type_checking_imports" not in settings()
 
 
-def test_the_core_names_no_wing():
-    """Neither in an import, which a contract forbids, nor in a text that becomes one."""
-    named = re.compile(r"itembank_(harnesses|scaling|studies)")
-    files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.pyi")]
-    assert not [file for file in files if named.search(file.read_text(encoding="utf-8"))]
+def test_texts_that_no_contract_sees_name_no_wing_no_script_and_quantiles_come_from_one_module():
+    def files_with(pattern, folder):
+        files = [*folder.rglob("*.py"), *folder.rglob("*.pyi")]
+        found = [file for file in files if re.search(pattern, file.read_text(encoding="utf-8"), re.MULTILINE)]
+        return [str(file.relative_to(folder)) for file in found]
+
+    assert not files_with(r"itembank_(harnesses|scaling|studies)", SOURCE)  # in a text that becomes an import
+    assert not files_with(r"^\s*(from|import) scripts\b", REPOSITORY / "benchmarks")  # not so the other way round
+    assert files_with("stdtrit", SOURCE) == ["numerics/intervals.py"]
 
 
 def test_the_core_works_without_wings(tmp_path):
@@ -174,27 +174,14 @@ for words in (f"import {log} -o logs.parquet", "import logs -o logs.parquet", "d
     assert {"bank", "new.html", "bank.html"} <= {file.name for file in tmp_path.iterdir()}
 
 
-def test_benchmarks_import_no_script():
-    """Scripts may import benchmarks, and not the other way round."""
-    pattern = re.compile(r"^\s*(from|import) scripts\b", re.MULTILINE)
-    files = (REPOSITORY / "benchmarks").rglob("*.py")
-    assert not [file.name for file in files if pattern.search(file.read_text(encoding="utf-8"))]
-
-
-def test_quantiles_of_intervals_come_from_one_module():
-    files = [file for file in SOURCE.rglob("*.py") if "stdtrit" in file.read_text(encoding="utf-8")]
-    assert [str(file.relative_to(SOURCE)) for file in files] == ["numerics/intervals.py"]
-
-
 def test_no_text_names_a_module_of_a_higher_floor():
     """Modules that are imported by a text make arrows, too, which no contract sees."""
-    floor = floors()
-    found = {}
+    floor, found = floors(), {}
     for file in sorted(SOURCE.rglob("*.py")):
-        part = file.relative_to(SOURCE).parts[0].removesuffix(".py")
-        names = higher_names(file.read_text(encoding="utf-8"), floor.get(part, len(floor)))
-        found |= {str(file.relative_to(SOURCE)): names} if names else {}
-    assert not found
+        path = file.relative_to(SOURCE)
+        code, part = file.read_text(encoding="utf-8"), path.parts[0].removesuffix(".py")
+        found[str(path)] = higher_names(code, floor.get(part, len(floor)))
+    assert not {path: names for path, names in found.items() if names}
 
 
 @pytest.mark.parametrize(
@@ -216,22 +203,12 @@ def test_texts_that_name_higher_modules_are_found(code, names):
 
 def higher_names(code, floor):
     """Give the texts of code that name a module above a floor, or begin the name of any; names of groups are none."""
-    highest = floors()
-    tree = ast.parse(code)
-    groups = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "group"}
-    texts = [
-        one.value
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in groups
-    ]
+    highest, nodes = floors(), list(ast.walk(ast.parse(code)))
+    groups = {id(one.value) for one in nodes if isinstance(one, ast.keyword) and one.arg == "group"}
+    constants = [one for one in nodes if isinstance(one, ast.Constant) and id(one) not in groups]
+    texts = [one.value for one in constants if isinstance(one.value, str)]
     named = [(text, match["part"]) for text in texts if (match := MODULE.fullmatch(text))]
     return [text for text, part in named if (highest.get(part, 0) if part else max(highest.values())) > floor]
-
-
-def floors():
-    """Return the floor of every package and module, from 0 for the lowest."""
-    layers = reversed(contracts()[0]["layers"])
-    return {name.strip(): floor for floor, layer in enumerate(layers) for name in layer.split("|")}
 
 
 def contracts():
@@ -239,11 +216,13 @@ def contracts():
 
 
 @cache
+def floors():
+    """Return the floor of every package and module, from 0 for the lowest."""
+    layers = reversed(contracts()[0]["layers"])
+    return {name.strip(): floor for floor, layer in enumerate(layers) for name in layer.split("|")}
+
+
+@cache
 def settings():
     """Return what import-linter is told."""
     return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]
-
-
-def test_the_version_is_told_without_numpy():
-    loaded = modules_loaded_by("import itembank; assert itembank.__version__")
-    assert not {"numpy", "polars"} & set(loaded)

@@ -27,9 +27,9 @@ TABLE: MethodTable = MethodTable("test", {"fast": Fast, "slow": Slow})
 
 
 def test_a_name_stands_for_the_defaults_and_a_spec_for_itself():
-    assert TABLE.resolve("slow") == Slow()
-    assert TABLE.resolve(Fast(3)) == Fast(3)
-    assert TABLE.name_of(Fast(3)) == "fast"
+    assert (TABLE.resolve("slow"), TABLE.resolve(Fast(3))) == (Slow(), Fast(3))
+    assert (TABLE.name_of(Fast(3)), TABLE.label(Fast())) == ("fast", "fast")
+    assert TABLE.label(Fast(3)).startswith("fast (")
 
 
 @pytest.mark.parametrize("method", ["quick", "", None, 3])
@@ -40,13 +40,7 @@ def test_anything_else_is_refused_with_the_names(method):
 
 @pytest.mark.parametrize("table", [CALIBRATION, ESTIMATION, SCORING, SELECTION], ids=lambda table: table.purpose)
 def test_every_name_of_a_table_leads_to_its_spec_and_back(table):
-    for name in table.kinds:
-        assert table.name_of(table.resolve(name)) == name
-
-
-def test_a_label_tells_what_differs_from_the_default():
-    assert TABLE.label(Fast()) == "fast"
-    assert TABLE.label(Fast(3)).startswith("fast (")
+    assert [table.name_of(table.resolve(name)) for name in table.kinds] == [*table.kinds]
 
 
 def test_plain_data_name_the_methods_within_a_spec_too():
@@ -122,11 +116,14 @@ def test_a_method_that_is_registered_is_one_like_the_others():
     own.register("slower", Slower, lambda spec: spec.n_steps + 1)
     assert own.kernel(own.resolve("slower"))(Slower(4)) == 5
     assert own.label(Slower(4)) == "slower (n_steps 4)"
-    for name in ("fast", "usual"):
-        with pytest.raises(ParameterError, match=f"must be free, got '{name}'"):
-            own.register(name, Slower, abs)
-    with pytest.raises(ParameterError, match=r"must be a dataclass derived from tests\.test_methods\.Fast"):
-        MethodTable("test", {}, base=Fast).register("slower", Slower, abs)
+    derived = MethodTable("test", {}, base=Fast)
+    for one, name, words in (
+        (own, "fast", "must be free, got 'fast'"),
+        (own, "usual", "must be free, got 'usual'"),
+        (derived, "slower", r"must be a dataclass derived from tests\.test_methods\.Fast"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            one.register(name, Slower, abs)
 
 
 def test_a_spec_derived_from_anothers_is_not_taken_for_it():

@@ -24,18 +24,9 @@ def digest(content):
 class Hub:
     """What the stand-in holds and was asked.
 
-    Attributes
-    ----------
-    repositories : dict of name to dict of revision to dict of path to bytes
-        Of datasets; the revision `main` is the newest.
-    sizes : dict of path to int
-        What the listing says of a file instead of its size.
-    held_back : set of path
-        Files that are listed and not sent.
-    asked : list of (method, path)
-    posted : list of (path, content)
-    close : function
-        Takes the Hub off the net.
+    `repositories` has the bytes of files by name of the data set, revision (`main` is the newest) and path; the listing
+    says `sizes` of files instead of their own; those `held_back` are listed and not sent. `asked` are pairs of method
+    and path, `posted` of path and content. `close` takes it off the net.
     """
 
     repositories: dict = field(default_factory=dict)

@@ -20,50 +20,47 @@ def bank():
 
 
 @pytest.fixture
+def selection(bank):
+    return ib.select(bank, 12, method="stratified", rng=0)
+
+
+@pytest.fixture
 def new_models(bank):
     answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
     return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=bank.responses.items)
 
 
 @pytest.fixture
-def places(bank, new_models, tmp_path):
+def places(bank, new_models, selection, tmp_path):
     """The same things on disk."""
     save_bank(bank, tmp_path / "bank")
     write_responses(new_models, tmp_path / "new.parquet")
-    selection = ib.select(bank, 12, method="stratified", rng=0)
     selection.save(tmp_path / "s.json")
     return tmp_path
 
 
-def test_things_themselves_are_returned_as_they_are(bank, new_models):
-    assert as_bank(bank) is bank
-    assert as_responses(new_models) is new_models
-    assert as_new_responses(bank, new_models) is new_models
-    assert as_bank_or_responses(bank) is bank
+def test_things_are_returned_as_they_are_and_paths_stand_for_what_lies_there(bank, new_models, places):
+    assert as_bank(bank) is as_bank_or_responses(bank) is bank
+    assert as_responses(new_models) is as_new_responses(bank, new_models) is new_models
     assert as_selection(None) is None
-
-
-def test_paths_stand_for_what_lies_there(bank, new_models, places):
-    assert as_bank(str(places / "bank")).bank_id == bank.bank_id
+    assert as_bank(str(places / "bank")).bank_id == as_bank_or_responses(places / "bank").bank_id == bank.bank_id
     np.testing.assert_array_equal(as_responses(places / "new.parquet").responses, new_models.responses)
-    assert as_bank_or_responses(places / "bank").bank_id == bank.bank_id
     assert as_bank_or_responses([places / "new.parquet"]).model_ids == ["new/a", "new/b"]
     assert as_selection(places / "s.json").n_items == 12
 
 
-def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, places):
-    selection = as_selection(places / "s.json")
-    by_path = ib.estimate(
-        str(places / "bank"), places / "new.parquet", selection=str(places / "s.json"), method="p-irt"
+def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, selection, places):
+    banks, models, chosen = (bank, str(places / "bank")), (new_models, places / "new.parquet"), places / "s.json"
+    ours, theirs = (
+        ib.estimate(one, new, selection=some, method="p-irt").rows()
+        for one, new, some in zip(banks, models, (selection, str(chosen)), strict=True)
     )
-    assert by_path.rows() == ib.estimate(bank, new_models, selection=selection, method="p-irt").rows()
-    compared = ib.compare(places / "bank", str(places / "new.parquet"), selection=places / "s.json", method="paired")
+    assert ours == theirs
+    compared = ib.compare(places / "bank", str(places / "new.parquet"), selection=chosen, method="paired")
     assert compared.rows() == ib.compare(bank, new_models, selection=selection, method="paired").rows()
     assert ib.select(places / "bank", 12, method="stratified", rng=0).item_ids == selection.item_ids
-    np.testing.assert_array_equal(
-        ib.estimators.estimate_abilities(places / "bank", places / "new.parquet").theta,
-        ib.estimators.estimate_abilities(bank, new_models).theta,
-    )
+    abilities = [ib.estimators.estimate_abilities(*pair).theta for pair in zip(banks, models, strict=True)]
+    np.testing.assert_array_equal(*abilities)
     assert ib.prepare_sessions(str(places / "bank"), ib.SessionSpec(interval="model-based")).bank_id == bank.bank_id
 
 
@@ -78,7 +75,6 @@ def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, p
         (lambda bank: as_selection(["q1"]), "got list"),
         (lambda bank: ib.select(bank, "100"), "got '100'"),
         (lambda bank: ib.select(bank, 2.5), "got 2.5"),
-        (lambda bank: ib.select(bank, True), "got True"),
     ],
 )
 def test_anything_else_is_refused_in_words(bank, make, text):
@@ -97,29 +93,23 @@ def without_notes(found):
     return [{**row, "note": ""} for row in found.rows()]
 
 
-@pytest.mark.parametrize("verb", [ib.estimate, ib.compare])
-def test_items_the_bank_does_not_hold_are_refused_with_a_way_out_that_works(bank, new_models, verb):
+@pytest.mark.parametrize(("verb", "method"), [(ib.estimate, "mean"), (ib.compare, "paired")])
+def test_items_the_bank_does_not_hold_are_refused_with_a_way_out_that_works(bank, new_models, verb, method):
     with pytest.raises(DataError, match=r"2 of 32 are not: 'mmlu/99999', 'mmlu/99998'.*\(ignore_unknown=True\)"):
-        verb(bank, extended(new_models), method="mean" if verb is ib.estimate else "paired")
+        verb(bank, extended(new_models), method=method)
     with pytest.warns(DataWarning, match=r"2 of 32 items are not in bank .* and are left out: 'mmlu/99999'"):
-        found = verb(
-            bank, extended(new_models), method="mean" if verb is ib.estimate else "paired", ignore_unknown=True
-        )
-    expected = verb(bank, new_models, method="mean" if verb is ib.estimate else "paired")
-    assert without_notes(found) == without_notes(expected)
-    if verb is ib.estimate:
-        assert "2 of 32 items are not in bank" in found.rows()[0]["note"]
+        found = verb(bank, extended(new_models), method=method, ignore_unknown=True)
+    assert without_notes(found) == without_notes(verb(bank, new_models, method=method))
+    assert method == "paired" or "2 of 32 items are not in bank" in found.rows()[0]["note"]
 
 
-def test_items_of_no_bank_do_no_harm_beside_a_selection_but_alone_are_refused(bank, new_models):
-    selection = ib.select(bank, 12, method="stratified", rng=0)
+def test_items_of_no_bank_do_no_harm_beside_a_selection_but_alone_are_refused(bank, new_models, selection):
     with pytest.warns(DataWarning, match="2 of 32 items are not in bank"):
         found = ib.estimate(bank, extended(new_models), selection=selection, method="mean")
     plain = ib.estimate(bank, new_models, selection=selection, method="mean")
     assert without_notes(found) == without_notes(plain)
-    foreign = ResponseMatrix.create(np.ones((2, 2)), item_ids=["x/1", "x/2"])
     with pytest.raises(DataError, match="2 of 2 are not"):
-        ib.estimate(bank, foreign, ignore_unknown=True)
+        ib.estimate(bank, ResponseMatrix.create(np.ones((2, 2)), item_ids=["x/1", "x/2"]), ignore_unknown=True)
 
 
 ONE_MODELS = {
@@ -137,13 +127,11 @@ ONE_MODELS = {
 
 
 @pytest.mark.parametrize("give", ONE_MODELS.values(), ids=ONE_MODELS)
-def test_answers_of_one_model_come_as_anything_that_has_them(bank, new_models, give):
-    selection = ib.select(bank, 12, method="stratified", rng=0)
+def test_answers_of_one_model_come_as_anything_that_has_them(bank, new_models, selection, give):
     one = new_models.take(models=np.array([0]), items=bank.responses.item_indices(selection.item_ids))
     given = give(list(selection.item_ids), one.responses[0].tolist())
-    found = ib.estimate(bank, given, selection=selection, method="p-irt")
+    found, expected = (ib.estimate(bank, answers, selection=selection, method="p-irt") for answers in (given, one))
     assert found.model_ids == ("model",)
-    expected = ib.estimate(bank, one, selection=selection, method="p-irt")
     np.testing.assert_array_equal(found.scores.value, expected.scores.value)
 
 
@@ -162,10 +150,9 @@ def test_ids_that_are_a_range_of_numbers_are_no_order(bank, index):
         ({"i0": 2.0}, False, r"must lie in \[0, 1\]"),
     ],
 )
-def test_answers_of_one_model_that_fit_nothing_are_refused(bank, given, has_selection, words):
-    selection = ib.select(bank, 12, method="stratified", rng=0) if has_selection else None
+def test_answers_of_one_model_that_fit_nothing_are_refused(bank, selection, given, has_selection, words):
     with pytest.raises((DataError, ParameterError), match=words):
-        ib.estimate(bank, given, selection=selection, method="p-irt")
+        ib.estimate(bank, given, selection=selection if has_selection else None, method="p-irt")
 
 
 @pytest.mark.filterwarnings("ignore::itembank.errors.ItembankWarning")

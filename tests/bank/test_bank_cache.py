@@ -54,20 +54,17 @@ def test_what_was_made_is_remembered_unless_making_it_fails(make):
     with pytest.raises(ZeroDivisionError):
         cache.remember("key", lambda: 1 // 0)
     first = cache.remember("key", make)
-    assert first["numbers"].size == 3
+    assert has_three(first)
     assert cache.remember("key", make) is first
     assert cache.remember("another key", make) is not first
-    assert make.calls == 2
     assert cache.arrays("name", make) is cache.arrays("name", make)  # without a folder in memory
     BankCache().arrays("name", make)
     assert make.calls == 4
 
 
 def test_a_file_is_used_instead_of_making_arrays_again(make, tmp_path):
-    made = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
-    read = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
-    assert make.calls == 1
-    assert read.keys() == made.keys()
+    made, read = (BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three) for _ in range(2))
+    assert (make.calls, read.keys()) == (1, made.keys())
     for name, array in made.items():
         np.testing.assert_array_equal(read[name], array)
     assert [path.name for path in tmp_path.iterdir()] == ["name.safetensors"]
@@ -97,8 +94,7 @@ def test_a_renamed_class_finds_what_was_kept_before(tmp_path, user_cache, monkey
 
     def kept():
         bank = load_bank(tmp_path / "bank")
-        chosen = select(bank, 6, method="v-optimal")
-        trials = try_methods(Asked.of_past(bank, chosen), Stacked().members)
+        trials = try_methods(Asked.of_past(bank, select(bank, 6, method="v-optimal")), Stacked().members)
         return trials, sorted(path.name for path in user_cache.rglob("*.safetensors"))
 
     trials, names = kept()
@@ -142,25 +138,31 @@ def test_a_file_with_one_bit_changed_is_made_anew(tmp_path):
 
 
 def test_arrays_of_another_bank_or_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
-    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
+    def calls(bank_id="bank"):
+        BankCache(bank_id=bank_id, user_folder=tmp_path).arrays("name", make)
+        return make.calls
+
+    assert calls() == 1
     monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
-    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
-    assert make.calls == 2
+    assert calls() == 2
     monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
-    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
-    assert make.calls == 3
+    assert calls() == 3
     # as when a bank is replaced while a process that loaded the one before still works, and keeps what it found
-    for calls in (4, 4):
-        BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
-        assert make.calls == calls
+    assert [calls("another") for _ in range(2)] == [4, 4]
 
 
-def test_a_place_that_cannot_be_written_costs_time_only(make, tmp_path):
-    (tmp_path / "cache").write_text("a file stands where the folder should be", encoding="utf-8")
+def test_a_place_that_cannot_be_written_costs_time_only_and_in_a_bank_is_said(make, tmp_path):
+    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
     for expected in (1, 2):
-        assert has_three(BankCache(user_folder=tmp_path / "cache").arrays("name", make))
+        assert has_three(BankCache(user_folder=tmp_path / FOLDER).arrays("name", make))
         assert make.calls == expected
-    assert (tmp_path / "cache").is_file()
+    assert (tmp_path / FOLDER).is_file()
+    cache = BankCache(tmp_path)
+    cache.arrays("name", make)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        cache.keep_in_bank()
+    with pytest.raises(ParameterError, match="in memory only"):
+        BankCache().keep_in_bank()
 
 
 def test_what_is_kept_in_the_bank_is_found_there(make, tmp_path):
@@ -175,41 +177,28 @@ def test_what_is_kept_in_the_bank_is_found_there(make, tmp_path):
 
 
 def test_a_part_keeps_its_work_among_that_of_the_bank_and_apart_from_it(make, tmp_path):
+    def parts_of(cache):
+        parts = (cache, cache.of_part("one"), cache.of_part("other"))
+        return parts, [part.arrays("name", make) for part in parts]
+
     places = (tmp_path / "bank", "id", tmp_path / "of user")
     cache = BankCache(*places)
-    parts = (cache, cache.of_part("one"), cache.of_part("other"))
-    numbers = [part.arrays("name", make) for part in parts]
+    parts, numbers = parts_of(cache)
     assert make.calls == 3
     assert [part.arrays("name", make) is one for part, one in zip(parts, numbers, strict=True)] == [True] * 3
     cache.keep_in_bank()
     names = ["name.safetensors", "one-name.safetensors", "other-name.safetensors"]
     for folder in (tmp_path / "of user", tmp_path / "bank" / FOLDER):
         assert sorted(path.name for path in folder.iterdir()) == names
-    again = BankCache(*places)
-    for part in (again, again.of_part("one"), again.of_part("other")):
-        part.arrays("name", make)
+    parts_of(BankCache(*places))
     assert make.calls == 3
     BankCache(tmp_path / "bank", "another", tmp_path / "of user").of_part("one").arrays("name", make)
     assert make.calls == 4
-
-
-def test_the_memory_of_a_part_outlives_what_asked_for_it(make):
-    cache = BankCache()
-    cache.of_part("one").arrays("name", make)
-    holder = BankCache()
-    holder.share(cache.of_part("one"))
+    alone, holder = BankCache(), BankCache()  # the memory of a part outlives what asked for it
+    alone.of_part("one").arrays("name", make)
+    holder.share(alone.of_part("one"))
     holder.arrays("name", make)
-    assert make.calls == 1
-
-
-def test_what_cannot_be_kept_in_the_bank_is_said(make, tmp_path):
-    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
-    cache = BankCache(tmp_path)
-    cache.arrays("name", make)
-    with pytest.raises(ParameterError, match="cannot be written"):
-        cache.keep_in_bank()
-    with pytest.raises(ParameterError, match="in memory only"):
-        BankCache().keep_in_bank()
+    assert make.calls == 5
 
 
 def test_files_written_first_give_way(make, user_cache, monkeypatch):
@@ -229,6 +218,13 @@ def test_a_bank_that_claims_the_name_of_another_finds_none_of_its_work(tmp_path)
     assert one.bank_id == other.bank_id
     assert said_when_fitting(one)
     assert said_when_fitting(other)
+
+
+def assert_same_folds(one, other):
+    for ours, theirs in zip(folds(one), folds(other), strict=True):
+        np.testing.assert_array_equal(ours.held_out, theirs.held_out)
+        np.testing.assert_array_equal(ours.bank.parameters.loadings, theirs.bank.parameters.loadings)
+        np.testing.assert_array_equal(ours.bank.calibration.abilities, theirs.bank.calibration.abilities)
 
 
 def test_a_changed_copy_of_a_bank_starts_empty(tmp_path):
@@ -251,35 +247,22 @@ def test_a_bank_loaded_a_second_time_is_not_fitted_again(tmp_path):
     first, second = load_bank(tmp_path / "bank"), load_bank(tmp_path / "bank")
     assert said_when_fitting(first)
     assert not said_when_fitting(second)
-    for one, other in zip(folds(first), folds(second), strict=True):
-        np.testing.assert_array_equal(one.held_out, other.held_out)
-        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
-        np.testing.assert_array_equal(one.bank.calibration.abilities, other.bank.calibration.abilities)
+    assert_same_folds(first, second)
 
 
 def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
-    made = make_bank()
+    """Cached files are no part of it: they are not checked, and go when another bank takes the place."""
+    made, folder = make_bank(), tmp_path / "bank" / FOLDER
     assert said_when_fitting(made)
     save_bank(made, tmp_path / "bank")
-    kept = sorted(path.name for path in (tmp_path / "bank" / FOLDER).iterdir())
+    kept = sorted(path.name for path in folder.iterdir())
     assert kept == ["content-order.safetensors", "folds.safetensors", "siblings.safetensors"]
     loaded = load_bank(tmp_path / "bank")
     assert not said_when_fitting(loaded)
-    for one, other in zip(folds(made), folds(loaded), strict=True):
-        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
-    save_bank(make_bank(seed=2), tmp_path / "unused")
-    assert not (tmp_path / "unused" / FOLDER).exists()
-
-
-def test_a_cache_is_no_part_of_the_bank(tmp_path):
-    """Its files are not checked, and go when another bank takes the place."""
-    made = make_bank()
-    folds(made)
-    save_bank(made, tmp_path / "bank")
-    for path in (tmp_path / "bank" / FOLDER).iterdir():
+    assert_same_folds(made, loaded)
+    for path in folder.iterdir():
         path.write_bytes(b"broken")
-    bank = load_bank(tmp_path / "bank")
-    assert said_when_fitting(bank)
+    assert said_when_fitting(load_bank(tmp_path / "bank"))
     save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
-    assert not (tmp_path / "bank" / FOLDER).exists()
+    assert not folder.exists()
     assert said_when_fitting(load_bank(tmp_path / "bank"))

@@ -1,15 +1,18 @@
 import dataclasses
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.bank_records import record_digest
 from itembank.bank.banks import bank_fingerprint, data_fingerprint
 from itembank.errors import BankError, IntegrityError
 from tests.bank.banks import make_bank, with_family
+from tests.bank.crafted_banks import FURTHER, REVIEWED, craft, first
 from tests.living.living import retired_bank
 
 
@@ -68,22 +71,18 @@ def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
     names = sorted(path.name for path in (tmp_path / "bank").iterdir())
     assert names == ["arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"]
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())
-    assert record["schema_version"] == 1
-    assert record["bank_id"] == bank.bank_id
+    assert (record["schema_version"], record["bank_id"]) == (1, bank.bank_id)
     assert record["data_fingerprint"] == data_fingerprint(bank.responses)
     items = pl.read_parquet(tmp_path / "bank" / "items.parquet")
     assert items["bank.expected_output_tokens"].is_between(1, 99).all()
 
 
-def test_a_bank_is_never_overwritten_unasked(tmp_path):
+def test_a_bank_is_never_overwritten_unasked_and_what_is_no_bank_never(tmp_path):
     save_bank(make_bank(), tmp_path / "bank")
     with pytest.raises(BankError, match="is a bank already"):
         save_bank(make_bank(seed=1), tmp_path / "bank")
     save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
     assert load_bank(tmp_path / "bank").bank_id == make_bank(seed=1).bank_id
-
-
-def test_what_is_no_bank_is_never_overwritten_and_a_place_without_one_a_clear_error(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     with pytest.raises(BankError, match="not a bank"):
@@ -93,18 +92,18 @@ def test_what_is_no_bank_is_never_overwritten_and_a_place_without_one_a_clear_er
         load_bank(tmp_path)
 
 
+DAMAGE = {"change": lambda old: old[:50] + bytes([old[50] ^ 1]) + old[51:], "cut": lambda old: old[:-10]}
+
+
 @pytest.mark.parametrize("name", ["items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors"])
-@pytest.mark.parametrize("damage", ["change", "cut", "remove"])
+@pytest.mark.parametrize("damage", [*DAMAGE, "remove"])
 def test_a_damaged_bank_is_refused(tmp_path, name, damage):
     save_bank(make_bank(), tmp_path / "bank")
     path = tmp_path / "bank" / name
-    content = path.read_bytes()
     if damage == "remove":
         path.unlink()
-    elif damage == "cut":
-        path.write_bytes(content[:-10])
     else:
-        path.write_bytes(content[:50] + bytes([content[50] ^ 1]) + content[51:])
+        path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(IntegrityError, match=name):
         load_bank(tmp_path / "bank")
 
@@ -122,6 +121,20 @@ def test_another_record_is_refused(tmp_path, old, new, message):
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(BankError, match=message):
         load_bank(tmp_path / "bank")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 6}, r"must be 1 with a list of features, got 6.*Calibrate the bank again"),
+        ({"features": None}, r"must be 1 with a list of features, got 1.*Calibrate the bank again"),
+        ({"features": ["family", "halves"]}, r"features that this release does not know, 'halves'"),
+    ],
+)
+def test_banks_of_another_version_or_unknown_features_are_refused(tmp_path, change, message):
+    folder = craft(tmp_path / "bank", lambda _, record: record.update(change))
+    with pytest.raises(BankError, match=message):
+        load_bank(folder)
 
 
 def test_fingerprints_follow_the_data_and_every_number_that_estimates_depend_on():
@@ -151,19 +164,45 @@ def test_what_a_bank_has_besides_right_and_wrong_answers_is_named(tmp_path):
     assert features == {"plain": [], "beta": ["family"], "aside": ["items-aside"]}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema_version": 6}, r"must be 1 with a list of features, got 6.*Calibrate the bank again"),
-        ({"features": None}, r"must be 1 with a list of features, got 1.*Calibrate the bank again"),
-        ({"features": ["family", "halves"]}, r"features that this release does not know, 'halves'"),
-    ],
-)
-def test_banks_of_another_version_or_unknown_features_are_refused(tmp_path, change, message):
-    save_bank(make_bank(), tmp_path / "bank")
-    path = tmp_path / "bank" / "bank.json"
-    record = json.loads(path.read_text()) | change
-    record["record_sha256"] = record_digest(record)
-    path.write_text(json.dumps(record))
-    with pytest.raises(BankError, match=message):
-        load_bank(tmp_path / "bank")
+@pytest.mark.parametrize("name", [*REVIEWED, *FURTHER])
+def test_a_bank_of_right_digests_and_impossible_content_is_refused(tmp_path, name):
+    folder = craft(tmp_path / "bank", (REVIEWED | FURTHER)[name])
+    with pytest.raises(IntegrityError, match=r"(Calibrate|get) it(em|) ?.*again|Calibrate the bank again"):
+        load_bank(folder)
+
+
+def test_the_message_says_what_must_hold_what_came_where_and_what_to_do(tmp_path):
+    folder = craft(tmp_path / "bank", first("intercept", float("nan")))
+    with pytest.raises(IntegrityError) as caught:
+        load_bank(folder)
+    assert str(caught.value) == (
+        f"{folder} holds what no calibration gives: intercept must be finite, got nan and the like for 'math/0'. Its "
+        "files match its record, so another program wrote them. Calibrate the bank again, or get it from another "
+        "place."
+    )
+
+
+def test_the_command_line_exits_with_4(tmp_path):
+    folder = craft(tmp_path / "bank", first("lower_asymptote", 7.0))
+    done = subprocess.run(
+        [sys.executable, "-m", "itembank", "info", folder], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "asymptotes must keep 0 <= lower < upper <= 1, got 7 and 1 for 'math/0'" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial"])
+def test_a_sound_bank_has_no_problems(family):
+    bank = make_bank(with_extras=True)
+    assert bank_problems(bank if family == "bernoulli" else with_family(bank, family)) == []
+
+
+def test_rounding_is_no_problem_and_every_problem_is_named_at_once():
+    bank = make_bank()
+    targets = dataclasses.replace(bank.targets, weights=bank.targets.weights * (1.0 + 1e-9))
+    assert bank_problems(dataclasses.replace(bank, targets=targets)) == []
+    bank.parameters.intercept[:2] = np.nan
+    bank.calibration.abilities[3] = np.inf
+    found = " ".join(bank_problems(bank))
+    for words in ("intercept must be finite", "'math/0', 'code/1'.", "got inf and the like for 'org/model-3'."):
+        assert words in found

@@ -1,6 +1,5 @@
 import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -26,9 +25,11 @@ def test_a_bank_is_pulled_by_its_name_and_only_its_files_are(hub, folder):
     bank = load_bank("hf:me/bank")
     assert bank.bank_id == load_bank(folder).bank_id
     np.testing.assert_array_equal(bank.responses.responses, load_bank(folder).responses.responses)
-    assert sorted(hub.fetched()) == [
-        "README.md", "arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"
-    ]  # fmt: skip
+    tables = {f"{name}.parquet" for name in ("items", "models", "responses")}
+    assert {*hub.fetched()} == {"README.md", "arrays.safetensors", "bank.json", *tables}
+    assert len(hub.fetched()) == 6
+    with pytest.raises(ParameterError, match="Copy it into a folder"):
+        bank.cache.keep_in_bank()
 
 
 @pytest.mark.harness
@@ -45,26 +46,17 @@ def test_each_revision_is_its_own_bank_and_says_its_commit(hub, folder, tmp_path
 
 
 @pytest.mark.harness
-def test_what_was_pulled_is_found_without_the_hub(hub, folder, monkeypatch):
+def test_what_was_pulled_is_found_without_the_hub_and_a_commit_is_not_asked_for_twice(hub, folder, monkeypatch):
     hub.put("me/bank", folder)
     known = load_bank("hf:me/bank")
-    hub.close()
     n_asked = len(hub.asked)
-    assert load_bank("hf:me/bank").bank_id == known.bank_id
-    assert load_bank(known.cache.source).bank_id == known.bank_id
+    assert load_bank(known.cache.source).cache.source == known.cache.source
+    hub.close()
+    assert load_bank("hf:me/bank").bank_id == load_bank(known.cache.source).bank_id == known.bank_id
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert load_bank("hf:me/bank").bank_id == known.bank_id
     with pytest.raises(BankError, match="no whole copy"):
         load_bank("hf:me/other")
-    assert len(hub.asked) == n_asked
-
-
-@pytest.mark.harness
-def test_a_commit_is_not_asked_for_twice(hub, folder):
-    hub.put("me/bank", folder)
-    source = load_bank("hf:me/bank").cache.source
-    n_asked = len(hub.asked)
-    assert load_bank(source).cache.source == source
     assert len(hub.asked) == n_asked
 
 
@@ -119,11 +111,9 @@ def test_a_repository_with_files_outside_its_folder_is_refused(hub, folder, path
 
 
 @pytest.mark.harness
-def test_a_repository_that_is_no_bank_is_said_to_be_none(hub, folder):
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "README.md").write_text("hello")
-    hub.put("me/model", folder)
+def test_a_repository_that_is_no_bank_is_said_to_be_none(hub, tmp_path):
+    (tmp_path / "model").mkdir()
+    hub.put("me/model", tmp_path / "model", **{"README.md": b"hello"})
     with pytest.raises(BankError, match=r"holds no bank\.json"):
         load_bank("hf:me/model")
 
@@ -140,44 +130,31 @@ def test_a_journal_keeps_the_commit_and_opens_again(hub, folder, tmp_path):
         assert session.ask()
 
 
-@pytest.mark.harness
-def test_the_client_cache_is_not_written_to(hub, folder):
-    hub.put("me/bank", folder)
-    with pytest.raises(ParameterError, match="Copy it into a folder"):
-        load_bank("hf:me/bank").cache.keep_in_bank()
-
-
-@pytest.fixture(scope="module")
-def retired():
-    """A bank that keeps an item aside."""
-    return retired_bank()
+RETIRED = retired_bank()
+"""A bank that keeps an item aside."""
 
 
 @pytest.mark.parametrize("name", HISTORIES)
-def test_a_history_that_nothing_wrote_is_refused(tmp_path, retired, name):
+def test_a_history_that_nothing_wrote_is_refused(tmp_path, name):
     with pytest.raises(IntegrityError):
-        load_bank(craft(tmp_path / "bank", HISTORIES[name], retired))
+        load_bank(craft(tmp_path / "bank", HISTORIES[name], RETIRED))
 
 
-def test_signing_changes_nothing_and_a_bank_of_an_earlier_score_is_not_written(tmp_path, retired):
+def test_signing_changes_nothing_and_a_bank_of_an_earlier_score_is_not_written(tmp_path):
     """Else the crafted banks might be refused for another reason than their content."""
-    for name, bank in (("one", retired), ("other", make_bank())):
+    for name, bank in (("one", RETIRED), ("other", make_bank())):
         assert load_bank(craft(tmp_path / name, lambda _folder, _record: None, bank)).bank_id == bank.bank_id
     with pytest.raises(BankError, match="got one with its earlier score 'quiz@1'"):
-        save_bank(with_target(retired, "quiz@1"), tmp_path / "bank")
+        save_bank(with_target(RETIRED, "quiz@1"), tmp_path / "bank")
     assert not (tmp_path / "bank").exists()
-
-
-def test_a_damaged_target_of_before_is_refused_when_it_is_asked_for(tmp_path, retired):
-    change = of_arrays(**{"target.0.weights": lambda held: held * 2.0})
-    bank = load_bank(craft(tmp_path / "bank", change, retired))
+    damaged = craft(tmp_path / "bank", of_arrays(**{"target.0.weights": lambda held: held * 2.0}), RETIRED)
     with pytest.raises(IntegrityError, match="target 'quiz@1' is not what its bank says"):
-        with_target(bank, "quiz@1")
+        with_target(load_bank(damaged), "quiz@1")
 
 
-def test_writing_and_reading_change_nothing(tmp_path, retired):
+def test_writing_and_reading_change_nothing(tmp_path):
     link = Link("fixed", 5, 30, 0.003)
-    bank = descendant(retired, whole_bank(retired), "try", note="a note", arguments={"n": [1, 2]}, link=link)
+    bank = descendant(RETIRED, whole_bank(RETIRED), "try", note="a note", arguments={"n": [1, 2]}, link=link)
     save_bank(bank, tmp_path / "bank")
     again = load_bank(tmp_path / "bank")
     assert again.history.changes == bank.history.changes
@@ -186,7 +163,7 @@ def test_writing_and_reading_change_nothing(tmp_path, retired):
         assert (ours.name, ours.digest, ours.bank_id) == (theirs.name, theirs.digest, theirs.bank_id)
         np.testing.assert_array_equal(ours.weights, theirs.weights)
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())["history"]
-    assert (record["name"], record["version"], record["parent"]) == ("quiz", "2.0.1", retired.bank_id)
+    assert (record["name"], record["version"], record["parent"]) == ("quiz", "2.0.1", RETIRED.bank_id)
     assert record["created"] == bank.history.changes[-1].at
 
 
@@ -194,12 +171,8 @@ def test_a_bank_without_history_has_a_version_and_a_target():
     bank = make_bank()
     assert (bank.name, bank.version, bank.history) == ("", "1.0.0", None)
     assert bank.target_id == bank.target_digest == note(bank, "x").target_id
-    other = make_bank(seed=3)
-    assert other.target_digest == bank.target_digest  # the same items, calibrated otherwise
+    assert make_bank(seed=3).target_digest == bank.target_digest  # the same items, calibrated otherwise
     assert make_bank(n_items=27).target_digest != bank.target_digest
-    turned = dataclasses.replace(
-        bank,
-        responses=bank.responses.take(items=np.arange(30)[::-1]),
-        targets=type(bank.targets).create(bank.responses.items[::-1]),
-    )
+    turned, targets = bank.responses.take(items=np.arange(30)[::-1]), type(bank.targets).create
+    turned = dataclasses.replace(bank, responses=turned, targets=targets(turned.items))
     assert turned.target_digest == bank.target_digest

@@ -29,23 +29,15 @@ def golden(shared_dir):
 @pytest.fixture(scope="module")
 def data(shared_dir, golden):
     with (shared_dir / "golden" / NAME / "responses.csv").open(newline="") as file:
-        rows = [row[1:] for row in csv.reader(file) if row[0] == "new"]
-    answers = np.array([[float(cell) for cell in row[10:40]] for row in rows])
+        answers = np.array([row[11:41] for row in csv.reader(file) if row[0] == "new"], dtype=float)
     old = item_parameters(golden["old"]["par"])[10:]
     items = ItemParameters.create(old[:, :1], old[:, 1])
     return LinkingData(items, answers[:, :15], answers[:, 15:], np.zeros(15), AbilityPrior.standard(1))
 
 
 def fitted(data, pseudo_models):
-    spec = FixedParameters(
-        has_population=False,
-        uses_new_answers=True,
-        pseudo_models=pseudo_models,
-        n_quadrature=7,
-        tolerance=1e-3,
-        max_steps=500,
-    )
-    fit = calibrate_fixed(data, spec)
+    choices = {"n_quadrature": 7, "tolerance": 1e-3, "max_steps": 500, "pseudo_models": pseudo_models}
+    fit = calibrate_fixed(data, FixedParameters(has_population=False, uses_new_answers=True, **choices))
     assert fit.converged
     return fit
 

@@ -35,24 +35,16 @@ def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4, with_errors
 
 
 @pytest.mark.parametrize("name", ["lsat7_2pl", "sat12_2pl", "sim_2pl_missing"])
-def test_2pl(shared_dir, name):
-    golden = read_results(shared_dir, name)
-    assert_is_mirts(read_data(shared_dir, name), SPEC, golden["par"], golden["fit"], golden["scores"])
-
-
-@pytest.mark.parametrize("name", ["lsat7_2pl", "sim_2pl_missing"])
-def test_2pl_of_counts_of_one_trial_and_of_none_where_missing(shared_dir, name):
-    golden = read_results(shared_dir, name)
-    assert_is_mirts(once_each(read_data(shared_dir, name)), SPEC, golden["par"], golden["fit"], golden["scores"])
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_2pl_also_of_counts_of_one_trial_and_of_none_where_missing(shared_dir, name, is_counted):
+    golden, data = read_results(shared_dir, name), read_data(shared_dir, name)
+    assert_is_mirts(once_each(data) if is_counted else data, SPEC, golden["par"], golden["fit"], golden["scores"])
 
 
 def test_2pl_of_lsat6(shared_dir):
-    golden = next(part for part in read_results(shared_dir, "lsat6_2pl_rasch").values() if is_2pl(part))
+    parts = [part for part in read_results(shared_dir, "lsat6_2pl_rasch").values() if "par" in part]
+    golden = next(part for part in parts if len({row[0] for row in part["par"]["items"]}) > 1)
     assert_is_mirts(read_data(shared_dir, "lsat6_2pl_rasch"), SPEC, golden["par"], golden["fit"])
-
-
-def is_2pl(part):
-    return "par" in part and len({row[0] for row in part["par"]["items"]}) > 1
 
 
 def test_2pl_with_omitted_answers_as_missing(shared_dir):
@@ -69,20 +61,19 @@ def test_2pl_with_known_guessing(shared_dir):
     assert_is_mirts(data, SPEC, golden["par"], golden["fit"], golden["scores"])
 
 
+FEW = "sim_2pl_fewmodels_priors"
+OF_FEW = MarginalML(n_quadrature=61, prior=ItemPrior(0.0, 0.5, 1.5), **TIGHT)
+
+
 def test_2pl_with_priors_for_few_models(shared_dir):
-    name = "sim_2pl_fewmodels_priors"
-    golden = read_results(shared_dir, name)
-    spec = MarginalML(n_quadrature=61, prior=ItemPrior(0.0, 0.5, 1.5), **TIGHT)
-    data = read_data(shared_dir, name)
+    golden, data = read_results(shared_dir, FEW), read_data(shared_dir, FEW)
     # So flat here that mirt's EM stopped 2e-4 short, its objective 2e-7 below ours
-    assert_is_mirts(data, spec, golden["par"], golden["fit"], golden["scores"], atol=1e-3, with_errors=False)
+    assert_is_mirts(data, OF_FEW, golden["par"], golden["fit"], golden["scores"], atol=1e-3, with_errors=False)
 
 
 def test_standard_errors_with_priors_but_for_a_sign_in_mirts(shared_dir):
-    name = "sim_2pl_fewmodels_priors"
-    par = read_results(shared_dir, name)["par"]
-    spec = MarginalML(n_quadrature=61, prior=ItemPrior(0.0, 0.5, 1.5), **TIGHT)
-    problem, path = fit_items(read_data(shared_dir, name), spec)
+    par = read_results(shared_dir, FEW)["par"]
+    problem, path = fit_items(read_data(shared_dir, FEW), OF_FEW)
     covariance = item_covariances(problem, path.end)[0]
     # The second derivative of the lognormal log density is 1/a^2 - 1/(s a)^2 + (log a - m)/(s a)^2. mirt 1.47 has
     # the last term with the other sign: its information becomes ours when twice that term is put right.

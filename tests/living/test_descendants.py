@@ -20,15 +20,13 @@ def with_models(bank, n):
     """Answer the bank's items by further models."""
     more = np.random.default_rng(1).integers(0, 2, (n, bank.n_items)).astype(float)
     models = pl.DataFrame({"model_id": [*bank.responses.model_ids, *(f"new-{k}" for k in range(n))]})
-    matrix = ResponseMatrix.create(
-        np.concatenate([bank.responses.responses, more]), models=models, items=bank.responses.items
-    )
+    values = np.concatenate([bank.responses.responses, more])
+    matrix = ResponseMatrix.create(values, models=models, items=bank.responses.items)
+    old = bank.calibration
     calibration = dataclasses.replace(
-        bank.calibration,
-        abilities=np.concatenate([bank.calibration.abilities, np.zeros((n, bank.parameters.n_dims))]),
-        ability_covariance=np.concatenate(
-            [bank.calibration.ability_covariance] + [bank.calibration.ability_covariance[:1]] * n
-        ),
+        old,
+        abilities=np.concatenate([old.abilities, np.zeros((n, bank.parameters.n_dims))]),
+        ability_covariance=np.concatenate([old.ability_covariance, *[old.ability_covariance[:1]] * n]),
     )
     return dataclasses.replace(bank, responses=matrix, calibration=calibration)
 
@@ -36,16 +34,10 @@ def with_models(bank, n):
 def with_items(bank, n):
     """Add copies of the first items under other ids."""
     rows = np.concatenate([np.arange(bank.n_items), np.arange(n)])
-    matrix = bank.responses.take(items=rows)
-    ids = [*bank.item_ids, *(f"new/{k}" for k in range(n))]
-    items = matrix.items.with_columns(item_id=pl.Series(ids))
-    old = bank.calibration
-    calibration = dataclasses.replace(
-        old,
-        parameters=old.parameters.take(rows),
-        item_covariance=old.item_covariance[rows],
-        is_degenerate=old.is_degenerate[rows],
-    )
+    matrix, old = bank.responses.take(items=rows), bank.calibration
+    items = matrix.items.with_columns(item_id=pl.Series([*bank.item_ids, *(f"new/{k}" for k in range(n))]))
+    parts = {name: getattr(old, name)[rows] for name in ("item_covariance", "is_degenerate")}
+    calibration = dataclasses.replace(old, parameters=old.parameters.take(rows), **parts)
     matrix = dataclasses.replace(matrix, items=items)
     return dataclasses.replace(bank, responses=matrix, calibration=calibration, targets=ScoreTargets.create(items))
 

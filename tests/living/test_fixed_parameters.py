@@ -23,20 +23,44 @@ from itembank.living.fixed_parameters import (
 from tests.living.answers import items_of, linking_data
 
 
+def curves_at(items, theta):
+    """Probabilities by loadings and intercepts in one array."""
+    return probability(ItemParameters.create(items[:, :-1], items[:, -1]), theta)
+
+
+def z_of(fit, new):
+    """What is missed, in standard errors."""
+    missed = fit.posterior.mean - np.column_stack([new.loadings, new.intercept])
+    return missed / np.sqrt(np.einsum("ijj->ij", fit.covariance))
+
+
+def moments(points, values):
+    """Mean and covariance by the logarithm of a density, which need not integrate to one."""
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+    away = points - weights @ points
+    return weights @ points, away.T @ (away * weights[:, None])
+
+
+def grid(*ranges):
+    """Points of a grid, and the logarithm of the population's density there."""
+    points = np.stack([one.ravel() for one in np.meshgrid(*ranges, indexing="ij")], axis=1)
+    away = points - POPULATION.mean
+    return points, -0.5 * np.einsum("pa,ab,pb->p", away, np.linalg.inv(POPULATION.covariance), away)
+
+
 def test_likelihood_mean_and_variance_are_those_of_a_fine_grid(rng):
     data, _, _ = linking_data(rng, n_models=4, n_old=12)
     nodes = ability_nodes(data.old, data.old_responses, data.prior, n_quadrature=15)
-    grid = np.linspace(-8.0, 8.0, 2001)
-    curves = expit(np.outer(grid, data.old.loadings[:, 0]) + data.old.intercept)
+    theta = np.linspace(-8.0, 8.0, 2001)
+    curves = expit(np.outer(theta, data.old.loadings[:, 0]) + data.old.intercept)
     for model in range(4):
         right = data.old_responses[model] > 0.5
-        joint = np.where(right, curves, 1.0 - curves).prod(axis=1) * np.exp(-0.5 * grid**2) / np.sqrt(2.0 * np.pi)
-        total = joint.sum() * (grid[1] - grid[0])
-        weights = joint / joint.sum()
-        assert nodes.log_likelihood[model] == pytest.approx(np.log(total), abs=1e-5)
-        assert nodes.mean[model, 0] == pytest.approx(weights @ grid, abs=1e-4)
-        variance = weights @ grid**2 - (weights @ grid) ** 2
-        assert nodes.covariance[model, 0, 0] == pytest.approx(variance, abs=1e-4)
+        joint = np.where(right, curves, 1.0 - curves).prod(axis=1) * np.exp(-0.5 * theta**2) / np.sqrt(2.0 * np.pi)
+        assert nodes.log_likelihood[model] == pytest.approx(np.log(joint.sum() * (theta[1] - theta[0])), abs=1e-5)
+        mean, covariance = moments(theta[:, None], np.log(joint))
+        assert nodes.mean[model, 0] == pytest.approx(mean[0], abs=1e-4)
+        assert nodes.covariance[model, 0, 0] == pytest.approx(covariance[0, 0], abs=1e-4)
 
 
 def test_points_in_many_dimensions_have_the_moments_of_the_normal_approximation(rng):
@@ -65,19 +89,12 @@ def test_moments_are_those_of_a_fine_grid(rng):
     places = places_of(certain(theta))
     mode, precision = item_modes(data, places, POPULATION, np.tile(POPULATION.mean, (4, 1)))
     found = item_moments(data, places, POPULATION, mode, precision)
-    a, c = np.meshgrid(np.linspace(-3.0, 5.0, 301), np.linspace(-6.0, 7.0, 301), indexing="ij")
-    points = np.column_stack([a.ravel(), c.ravel()])
-    away = points - POPULATION.mean
-    prior = -0.5 * np.einsum("pa,ab,pb->p", away, np.linalg.inv(POPULATION.covariance), away)
+    points, prior = grid(np.linspace(-3.0, 5.0, 301), np.linspace(-6.0, 7.0, 301))
     curves = expit(points @ np.column_stack([theta, np.ones(5)]).T)
     for item in range(4):
         right = data.new_responses[:, item]
-        values = prior + np.log(np.where(right > 0.5, curves, 1.0 - curves)).sum(axis=1)
-        weights = np.exp(values - values.max())
-        weights /= weights.sum()
-        mean = weights @ points
+        mean, covariance = moments(points, prior + np.log(np.where(right > 0.5, curves, 1.0 - curves)).sum(axis=1))
         np.testing.assert_allclose(found.mean[item], mean, atol=0.01)
-        covariance = (points - mean).T @ ((points - mean) * weights[:, None])
         np.testing.assert_allclose(found.covariance[item], covariance, atol=0.02)
 
 
@@ -120,20 +137,14 @@ def test_an_item_has_its_marginal_posterior(rng):
     for _ in range(60):
         mode, precision = item_modes(data, places, POPULATION, mode)
     found = item_moments(data, places, POPULATION, mode, precision)
-    a, c = np.meshgrid(np.linspace(-2.0, 4.0, 301), np.linspace(-4.0, 4.0, 401), indexing="ij")
-    points = np.column_stack([a.ravel(), c.ravel()])
-    values = np.zeros(len(points))
+    points, values = grid(np.linspace(-2.0, 4.0, 301), np.linspace(-4.0, 4.0, 401))
     for theta, weights, response in zip(nodes.theta[..., 0], nodes.weights, data.new_responses[:, 0], strict=True):
         curves = expit(np.outer(points[:, 0], theta) + points[:, 1:])
         values += np.log((curves if response > 0.5 else 1.0 - curves) @ weights)
-    away = points - POPULATION.mean
-    values -= 0.5 * np.einsum("pa,ab,pb->p", away, np.linalg.inv(POPULATION.covariance), away)
+    mean, covariance = moments(points, values)
     np.testing.assert_allclose(mode[0], points[values.argmax()], atol=0.011)
-    weights = np.exp(values - values.max())
-    weights /= weights.sum()
-    np.testing.assert_allclose(found.mean[0], weights @ points, atol=0.005)
-    away = points - weights @ points
-    np.testing.assert_allclose(found.covariance[0], away.T @ (away * weights[:, None]), atol=0.005)
+    np.testing.assert_allclose(found.mean[0], mean, atol=0.005)
+    np.testing.assert_allclose(found.covariance[0], covariance, atol=0.005)
 
 
 QUICK = FixedParameters(tolerance=0.05, max_steps=30)
@@ -148,9 +159,7 @@ def test_the_population_of_new_items_is_theirs_not_the_old_ones(rng):
         fit = calibrate_fixed(data, QUICK)
         means.append(fit.population.mean[1])
         assert item_population(data.old).mean[1] > -0.5
-        found = expected_curves(data, fit)
-        curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
-        missed.append(curve - probability(hard, theta).mean(axis=1))
+        missed.append((curves_at(expected_curves(data, fit), theta) - probability(hard, theta)).mean(axis=1))
     assert np.mean(means) == pytest.approx(-2.5, abs=0.3)
     # what six models miss by hangs on chance: in three draws of eight by more than this somewhere
     np.testing.assert_allclose(np.mean(missed, axis=0), 0.0, atol=0.05)
@@ -163,11 +172,9 @@ def test_slopes_by_few_old_items_are_not_too_small(rng):
     fit = calibrate_fixed(data, FixedParameters(n_quadrature=3))
     assert fit.converged
     assert 0.9 < fit.posterior.mean[:, 0].mean() / new.loadings.mean() < 1.1
-    missed = fit.posterior.mean - np.column_stack([new.loadings, new.intercept])
-    assert np.mean(np.abs(missed) < 1.96 * np.sqrt(np.einsum("ijj->ij", fit.covariance))) > 0.88
-    found = expected_curves(data, fit)
+    assert np.mean(np.abs(z_of(fit, new)) < 1.96) > 0.88
     theta = np.array([[-2.0], [0.0], [2.0]])
-    curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta).mean(axis=1)
+    curve = curves_at(expected_curves(data, fit), theta).mean(axis=1)
     np.testing.assert_allclose(curve, probability(new, theta).mean(axis=1), atol=0.03)
 
 
@@ -175,16 +182,14 @@ def test_expected_curves_keep_the_mean_of_what_was_answered(rng):
     """The mean of the items' expected curves at the linking models is their mean response, whatever is known."""
     data, _, _ = linking_data(rng, n_models=4, n_old=60, n_new=100)
     fit = calibrate_fixed(data, QUICK)
-    found = expected_curves(data, fit)
-    curve = probability(ItemParameters.create(found[:, :-1], found[:, -1]), fit.nodes.mean).mean()
+    curve = curves_at(expected_curves(data, fit), fit.nodes.mean).mean()
     assert curve == pytest.approx(data.new_responses.mean(), abs=0.01)
 
 
 def test_many_linking_models_find_the_items(rng):
     data, theta, new = linking_data(rng, n_models=200, n_old=30, n_new=8)
     fit = calibrate_fixed(data, QUICK)
-    errors = np.sqrt(np.einsum("ijj->ij", fit.covariance))
-    z = (fit.posterior.mean - np.column_stack([new.loadings, new.intercept])) / errors
+    z = z_of(fit, new)
     assert np.abs(z).max() < 4.0
     assert 0.5 < np.sqrt(np.mean(z**2)) < 1.6
     assert theta.std() == pytest.approx(np.sqrt(fit.abilities.covariance[0, 0]), abs=0.1)
@@ -192,9 +197,7 @@ def test_many_linking_models_find_the_items(rng):
 
 def test_several_dimensions(rng):
     data, theta, new = linking_data(rng, n_models=40, n_old=100, n_new=6, n_dims=3)
-    fit = calibrate_fixed(data, QUICK)
-    found = expected_curves(data, fit)
-    curves = probability(ItemParameters.create(found[:, :-1], found[:, -1]), theta)
+    curves = curves_at(expected_curves(data, calibrate_fixed(data, QUICK)), theta)
     assert np.sqrt(np.mean((curves - probability(new, theta)) ** 2)) < 0.12
     assert np.corrcoef(curves.ravel(), probability(new, theta).ravel())[0, 1] > 0.9
 
@@ -205,7 +208,5 @@ def test_intervals_of_new_items_hold(rng):
     covered = []
     for _ in range(6):
         data, _, new = linking_data(rng, n_models=8, n_old=150, n_new=100)
-        fit = calibrate_fixed(data, FixedParameters())
-        errors = np.sqrt(np.einsum("ijj->ij", fit.covariance))
-        covered.append(np.abs(fit.posterior.mean - np.column_stack([new.loadings, new.intercept])) < 1.96 * errors)
+        covered.append(np.abs(z_of(calibrate_fixed(data, FixedParameters()), new)) < 1.96)
     assert 0.92 < np.mean(covered) < 0.98

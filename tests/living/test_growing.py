@@ -44,47 +44,40 @@ def test_added_models_leave_items_and_scores_as_they_are(bank):
     np.testing.assert_array_equal(grown.parameters.intercept, bank.parameters.intercept)
     np.testing.assert_array_equal(grown.calibration.abilities[:20], bank.calibration.abilities)
     np.testing.assert_allclose(grown.calibration.abilities[20:], estimate_abilities(bank, given).theta)
-    assert grown.target_id == bank.target_id
-    assert (grown.version, grown.history.changes[-1].note) == ("1.1.0", "May")
+    last = (grown.target_id, grown.version, grown.history.changes[-1].note)
+    assert last == (bank.target_id, "1.1.0", "May")
     assert grown.responses.models[ANSWERED_HOW].to_list() == [None] * 20 + ["random"] * 8
     assert np.isnan(grown.responses.responses[20:, 25:]).all()
 
 
 def test_the_history_keeps_what_new_results_were_run_with(bank, tmp_path):
-    given = new_models(bank)
-    models = given.models.with_columns(
-        lm_eval_version=pl.Series([f"0.4.{k % 5}" for k in range(8)]), system_prompt=pl.lit("You are. " * 9)
-    )
+    given, prompt = new_models(bank), "You are. " * 9
+    versions = pl.Series([f"0.4.{k % 5}" for k in range(8)])
+    models = given.models.with_columns(lm_eval_version=versions, system_prompt=pl.lit(prompt))
     told = dataclasses.replace(given, models=models, items=given.items.with_columns(task_version=pl.lit("2.0")))
     save_bank(add_models(bank, told, how="random"), tmp_path / "bank")
-    digest = hashlib.sha256(b"You are. " * 9).hexdigest()[:12]
-    assert load_bank(tmp_path / "bank").history.changes[-1].arguments == {
-        "how": "random",
-        "run_with": {
-            "lm_eval_version": "0.4.0, 0.4.1, 0.4.2 and 2 more",
-            "system_prompt": f"sha256 {digest}",
-            "task_version": "2.0",
-        },
-    }
+    digest = f"sha256 {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
+    run_with = {"lm_eval_version": "0.4.0, 0.4.1, 0.4.2 and 2 more", "system_prompt": digest, "task_version": "2.0"}
+    arguments = load_bank(tmp_path / "bank").history.changes[-1].arguments
+    assert arguments == {"how": "random", "run_with": run_with}
     assert add_models(bank, given).history.changes[-1].arguments == {}
 
 
 def test_models_must_be_new_and_items_known(bank):
     given = new_models(bank)
-    with pytest.raises(DataError, match="in it already: 'late-0'"):
-        add_models(add_models(bank, given), given.take(models=np.arange(1)))
-    responses, _ = linking(bank)
-    with pytest.raises(DataError, match=r"12 of 52 are not.*add_items"):
-        add_models(bank, responses)
     empty = dataclasses.replace(given, responses=np.where(np.arange(8)[:, None] < 2, np.nan, given.responses))
-    with pytest.raises(DataError, match="2 have none: 'late-0', 'late-1'"):
-        add_models(bank, empty)
-    with pytest.raises(DataError, match="must be one of complete, random, fixed, adaptive, got 'luck'"):
-        add_models(bank, given, how="luck")
     old = bank.responses.with_tables(items=bank.responses.items.with_columns(content_hash=pl.lit("a")))
+    hashed = dataclasses.replace(bank, responses=old)
     new = given.with_tables(items=given.items.with_columns(content_hash=pl.lit("b")))
-    with pytest.raises(DataError, match="must have the content the bank was calibrated on, got 40 of 40 with another"):
-        add_models(dataclasses.replace(bank, responses=old), new)
+    for one, responses, choices, message in (
+        (add_models(bank, given), given.take(models=np.arange(1)), {}, "in it already: 'late-0'"),
+        (bank, linking(bank)[0], {}, r"12 of 52 are not.*add_items"),
+        (bank, empty, {}, "2 have none: 'late-0', 'late-1'"),
+        (bank, given, {"how": "luck"}, "must be one of complete, random, fixed, adaptive, got 'luck'"),
+        (hashed, new, {}, "must have the content the bank was calibrated on, got 40 of 40 with another"),
+    ):
+        with pytest.raises(DataError, match=message):
+            add_models(one, responses, **choices)
 
 
 def test_models_of_the_bank_bring_the_answers_that_it_has_not(bank):
@@ -104,26 +97,21 @@ def test_models_of_the_bank_bring_the_answers_that_it_has_not(bank):
 
 
 def test_added_items_are_linked_and_the_old_score_stays_known(bank, tmp_path):
-    responses, _ = linking(bank)
-    grown = add_items(bank, responses, note="questions of May")
+    grown = add_items(bank, linking(bank)[0], note="questions of May")
     np.testing.assert_array_equal(grown.parameters.loadings[:40], bank.parameters.loadings)
     assert grown.item_ids == [*bank.item_ids, *(f"new/{k}" for k in range(12))]
-    assert (grown.version, grown.target_id) == ("2.0.0", "quiz@2")
-    link = grown.history.changes[-1].link
-    assert (link.method, link.n_models) == ("fixed", 6)
+    link, old = grown.history.changes[-1].link, with_target(grown, "quiz@1")
+    assert (grown.version, grown.target_id, link.method, link.n_models) == ("2.0.0", "quiz@2", "fixed", 6)
     assert 0.0 < link.linking_error < 0.1
-    old = with_target(grown, "quiz@1")
-    assert old.item_ids == bank.item_ids
-    assert old.target_digest == bank.target_digest
+    assert (old.item_ids, old.target_digest) == (bank.item_ids, bank.target_digest)
     save_bank(grown, tmp_path / "bank")
     np.testing.assert_array_equal(load_bank(tmp_path / "bank").parameters.intercept, grown.parameters.intercept)
 
 
 def test_an_old_item_whose_answers_were_all_lost_does_not_link(bank):
     responses, _ = linking(bank)
-    lost = responses.responses.copy()
-    lost[:, 0] = np.nan
-    grown = add_items(bank, dataclasses.replace(responses, responses=lost))  # without a warning of numpy's
+    responses.responses[:, 0] = np.nan
+    grown = add_items(bank, responses)  # without a warning of numpy's
     np.testing.assert_array_equal(grown.calibration.is_degenerate[:40], bank.calibration.is_degenerate)
     assert np.isnan(grown.responses.responses[20:, 0]).all()
 
@@ -131,25 +119,23 @@ def test_an_old_item_whose_answers_were_all_lost_does_not_link(bank):
 def test_items_on_trial_do_not_count_yet(bank):
     responses, _ = linking(bank)
     grown = add_items(bank, responses, status="field-test")
-    assert grown.item_ids == bank.item_ids
-    assert grown.target_id == bank.target_id
-    assert grown.whole.n_items == 52
-    assert grown.version == "1.1.0"
+    assert (grown.item_ids, grown.target_id) == (bank.item_ids, bank.target_id)
+    assert (grown.whole.n_items, grown.version) == (52, "1.1.0")
     with pytest.raises(ParameterError, match="status must be one of"):
         add_items(bank, responses, status="new")
 
 
 def test_retired_items_neither_link_nor_teach(bank):
-    responses, _ = linking(bank)
+    def knowing(responses):
+        leaked = np.where(np.arange(responses.n_items) < 5, 1.0, responses.responses)
+        return dataclasses.replace(responses, responses=leaked)
+
+    responses, given = linking(bank)[0], new_models(bank)
     smaller = retire(bank, bank.item_ids[:5], reason="leaked")
-    grown = add_items(smaller, responses)
+    grown, spoilt = (add_items(smaller, one) for one in (responses, knowing(responses)))
     assert (grown.n_items, grown.whole.n_items) == (47, 52)
-    known = dataclasses.replace(responses, responses=np.where(np.arange(52) < 5, 1.0, responses.responses))
-    spoilt = add_items(smaller, known)
     np.testing.assert_array_equal(spoilt.parameters.intercept, grown.parameters.intercept)
-    given = new_models(bank)
-    known = dataclasses.replace(given, responses=np.where(np.arange(40) < 5, 1.0, given.responses))
-    new, same = (recalibrate(smaller, one).whole.parameters.intercept for one in (given, known))
+    new, same = (recalibrate(smaller, one).whole.parameters.intercept for one in (given, knowing(given)))
     np.testing.assert_array_equal(new, same)
     np.testing.assert_array_equal(new[:5], bank.parameters.intercept[:5])
 
@@ -161,8 +147,7 @@ def test_difficulties_follow_models_that_found_items_easier(bank):
     # abilities take up a shift that all items share; what is left are the items' own changes, drawn to the old values
     assert np.isfinite(newer.parameters.intercept).all()
     assert (newer.calibration.standard_errors <= grown.calibration.standard_errors + 1e-12).all()
-    assert newer.version == "1.2.0"
-    assert newer.history.changes[-1].link.method == "difficulties"
+    assert (newer.version, newer.history.changes[-1].link.method) == ("1.2.0", "difficulties")
     assert newer.responses.models[ADDED].null_count() == 80
     with pytest.raises(DataError, match="none of its 80 did"):
         recalibrate(newer)
@@ -194,9 +179,8 @@ def test_information_about_intercepts_is_added_unless_errors_of_items_are_unknow
 
 def test_an_item_whose_key_changed_moves_most(bank):
     given = new_models(bank, n_models=40)
-    values = given.responses.copy()
-    values[:, 7] = 1.0 - values[:, 7]
-    newer = recalibrate(bank, dataclasses.replace(given, responses=values), how="random")
+    given.responses[:, 7] = 1.0 - given.responses[:, 7]
+    newer = recalibrate(bank, given, how="random")
     moved = np.abs(newer.parameters.intercept - bank.parameters.intercept)
     assert np.argmax(moved) == 7 or moved[7] > np.quantile(moved, 0.9)
 

@@ -78,11 +78,9 @@ def test_gp_irt_is_the_papers_formula_for_a_thousand_models(tmp_path, rng):
 def test_a_bank_comes_back_from_its_folder_with_what_it_says_of_itself(tmp_path, bank):
     bank.save(tmp_path / "bank")
     loaded = ib.load_bank(tmp_path / "bank")
+    said = (loaded.calibration.method, loaded.calibration.message)
     assert (loaded.bank_id, loaded.n_models) == (bank.bank_id, 0)
-    assert (loaded.calibration.method, loaded.calibration.message) == (
-        "known-parameters",
-        "known parameters, no past models",
-    )
+    assert said == ("known-parameters", "known parameters, no past models")
     np.testing.assert_allclose(loaded.items["difficulty"], ITEMS["difficulty"], atol=1e-12)
 
 
@@ -115,24 +113,16 @@ def test_a_session_goes_by_the_item_model(bank, answers):
 
 
 def test_implied_factor_model_has_the_moments_of_simulated_answers(rng):
-    items = pl.DataFrame(
-        {
-            "item_id": list("abcd"),
-            "loading_1": [1.0, 2.5, 0.3, -1.0],
-            "loading_2": [0.0, 1.0, 2.0, 0.5],
-            "intercept": [0.0, 1.0, -1.0, 0.5],
-        }
-    ).with_columns(lower=pl.Series([0.0, 0.2, 0.1, 0.0]))
+    loadings, intercepts = np.array([[1.0, 0.0], [2.5, 1.0], [0.3, 2.0], [-1.0, 0.5]]), np.array([0.0, 1.0, -1.0, 0.5])
+    lower = np.array([0.0, 0.2, 0.1, 0.0])
+    columns = {"item_id": list("abcd"), "loading_1": loadings[:, 0], "loading_2": loadings[:, 1]}
+    items = pl.DataFrame({**columns, "intercept": intercepts, "lower": lower})
     prior = AbilityPrior(np.array([0.3, -0.2]), np.array([[1.5, 0.4], [0.4, 0.8]]))
-    bank = start(items, parameters=True, prior=prior)
-    factors, draws = rng.normal(size=(400_000, 2)), np.linalg.cholesky(prior.covariance)
-    theta = prior.mean + factors @ draws.T
-    lower = items["lower"].to_numpy()
-    chance = lower + (1 - lower) * expit(
-        theta @ items[["loading_1", "loading_2"]].to_numpy().T + items["intercept"].to_numpy()
-    )
+    model = bank_factor_model(start(items, parameters=True, prior=prior))
+    factors = rng.normal(size=(400_000, 2))
+    theta = prior.mean + factors @ np.linalg.cholesky(prior.covariance).T
+    chance = lower + (1 - lower) * expit(theta @ loadings.T + intercepts)
     answers = (rng.random(chance.shape) < chance).astype(float)
-    model = bank_factor_model(bank)
     np.testing.assert_allclose(model.mean, answers.mean(axis=0), atol=0.004)
     np.testing.assert_allclose(model.loadings, answers.T @ factors / len(factors), atol=0.004)
     np.testing.assert_allclose(model.noise + np.sum(model.loadings**2, axis=1), answers.var(axis=0), atol=0.004)
@@ -153,13 +143,13 @@ def test_what_needs_past_models_says_so(bank, what, call):
         call(bank)
 
 
-def test_what_does_not_go_together_is_refused(bank):
+def test_what_does_not_go_together_is_refused():
     responses = ib.ResponseMatrix.create(np.ones((1, 60)), items=ITEMS.select("item_id", "scenario"))
-    with pytest.raises(ParameterError, match="leave the responses out"):
-        start(ITEMS, responses, parameters=True)
-    with pytest.raises(ParameterError, match="must have the items' 1 dimensions, got 2"):
-        start(ITEMS, parameters=True, prior=AbilityPrior.standard(2))
-    with pytest.raises(ParameterError, match="go with parameters=True"):
-        start(ITEMS, benchmark="mmlu")
-    with pytest.raises(ParameterError, match="holds one benchmark"):
-        start(ITEMS, parameters=True, benchmark="mmlu")
+    for given, choices, message in (
+        ((responses,), {"parameters": True}, "leave the responses out"),
+        ((), {"parameters": True, "prior": AbilityPrior.standard(2)}, "must have the items' 1 dimensions, got 2"),
+        ((), {"benchmark": "mmlu"}, "go with parameters=True"),
+        ((), {"parameters": True, "benchmark": "mmlu"}, "holds one benchmark"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            start(ITEMS, *given, **choices)

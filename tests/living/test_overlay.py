@@ -16,33 +16,19 @@ HALF, REST = np.arange(20), np.arange(10, 30)
 def part(bank, items, models):
     """Cut a bank to some items and models; nothing is fitted."""
     old = bank.calibration
-    calibration = dataclasses.replace(
-        old,
-        parameters=old.parameters.take(items),
-        item_covariance=old.item_covariance[items],
-        is_degenerate=old.is_degenerate[items],
-        abilities=old.abilities[models],
-        ability_covariance=old.ability_covariance[models],
-    )
+    parts = {name: getattr(old, name)[items] for name in ("item_covariance", "is_degenerate")}
+    parts |= {name: getattr(old, name)[models] for name in ("abilities", "ability_covariance")}
+    calibration = dataclasses.replace(old, parameters=old.parameters.take(items), **parts)
     responses = bank.responses.take(items=items, models=models)
-    targets = type(bank.targets).create(responses.items)
-    return dataclasses.replace(
-        bank, bank_id=f"{items[0]:06d}{models[0]:06d}", responses=responses, calibration=calibration, targets=targets
-    )
-
-
-def halves(**changes):
-    """Two banks of one: the first ten models with the first items, the last ten with the last items."""
-    bank = measured_bank(n_models=15, **changes)
-    return bank, part(bank, HALF, np.arange(10)), part(bank, REST, np.arange(5, 15))
+    named = {"bank_id": f"{items[0]:06d}{models[0]:06d}", "targets": type(bank.targets).create(responses.items)}
+    return dataclasses.replace(bank, responses=responses, calibration=calibration, **named)
 
 
 @pytest.mark.parametrize("extras", [False, True])
 def test_parts_of_a_bank_make_it_up_again(extras):
-    bank, first, second = halves(with_extras=extras)
-    both = overlaid(first, second)
-    assert both.item_ids == bank.item_ids
-    assert both.responses.model_ids == bank.responses.model_ids
+    bank = measured_bank(n_models=15, with_extras=extras)
+    both = overlaid(part(bank, HALF, np.arange(10)), part(bank, REST, np.arange(5, 15)))
+    assert (both.item_ids, both.responses.model_ids) == (bank.item_ids, bank.responses.model_ids)
     expected = bank.responses.responses.copy()
     expected[:5, 20:], expected[10:, :10] = np.nan, np.nan
     np.testing.assert_array_equal(both.responses.responses, expected)
@@ -52,9 +38,8 @@ def test_parts_of_a_bank_make_it_up_again(extras):
     if extras:
         kept = ~np.isnan(expected)
         np.testing.assert_array_equal(both.responses.n_trials[kept], bank.responses.n_trials[kept])
-        np.testing.assert_array_equal(
-            both.responses.costs["output_tokens"][kept], bank.responses.costs["output_tokens"][kept]
-        )
+        ours, theirs = (one.responses.costs["output_tokens"][kept] for one in (both, bank))
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.filterwarnings(FEW)

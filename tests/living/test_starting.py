@@ -59,35 +59,29 @@ def test_answers_may_leave_items_out_but_not_bring_other_ones(rng):
     table, found = (ITEMS.with_columns(content_hash=pl.lit(one)) for one in ("new", "old"))
     with pytest.raises(DataError, match="got 60 of 60 with another"):
         start(table, ResponseMatrix.create(np.ones((1, 60)), items=found))
-    bank = start(ITEMS, answers(10, rng))
-    assert bank.calibration.is_fitted
-    assert bank.n_items == 60
+    assert start(ITEMS, answers(10, rng)).calibration.is_fitted
 
 
 def test_chances_and_intercepts_are_those_of_a_beta_variable(rng):
-    values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
-    found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))
-    mean = (4.0 + 0.5) / (6.0 + 1.0)
-    expected = (np.array([2.0, 1.0, 0.0, 1.0]) + PRIOR_ANSWERS * mean) / (
-        np.array([2.0, 2.0, 0.0, 2.0]) + PRIOR_ANSWERS
-    )
-    np.testing.assert_allclose(probability(found.parameters, np.zeros((1, 1)))[0], expected, rtol=1e-12)
-    found = calibration_of_few(ResponseMatrix.create(np.ones((9, 500))), np.zeros(500, dtype=np.int64))
-    assert probability(found.parameters, np.zeros((1, 1))).max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (
-        9 + PRIOR_ANSWERS
-    )
-    found = calibration_of_few(ResponseMatrix.create(np.array([[1.0, 0.0]])), np.zeros(2, dtype=np.int64))
+    def calibrated(values):
+        found = calibration_of_few(ResponseMatrix.create(values), np.zeros(values.shape[1], dtype=np.int64))
+        return found, probability(found.parameters, np.zeros((1, 1)))[0]
+
+    _, chances = calibrated(np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]]))
+    mean, n_right, n_all = (4.0 + 0.5) / (6.0 + 1.0), np.array([2.0, 1.0, 0.0, 1.0]), np.array([2.0, 2.0, 0.0, 2.0])
+    np.testing.assert_allclose(chances, (n_right + PRIOR_ANSWERS * mean) / (n_all + PRIOR_ANSWERS), rtol=1e-12)
+    _, chances = calibrated(np.ones((9, 500)))
+    assert chances.max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (9 + PRIOR_ANSWERS)
+    found, _ = calibrated(np.array([[1.0, 0.0]]))
     # q = (1 + 1/2) / (2 + 1) = 1/2 here: one right, one wrong
     drawn = logit(rng.beta(1.0 + PRIOR_ANSWERS / 2.0, PRIOR_ANSWERS / 2.0, 400_000))
     assert found.item_covariance[0, 1, 1] == pytest.approx(drawn.var(), rel=0.05)
 
 
 def test_difficulty_prior_stands_where_it_is_given_and_must_be_a_number():
-    items = ITEMS.with_columns(difficulty_prior=pl.Series([1.5, None] * 30))
-    bank = start(items)
+    bank = start(ITEMS.with_columns(difficulty_prior=pl.Series([1.5, None] * 30)))
     found = probability(bank.parameters, np.zeros((1, 1)))[0]
-    np.testing.assert_allclose(found[::2], expit(-1.5))
-    np.testing.assert_allclose(found[1::2], 0.5)
+    np.testing.assert_allclose(found, np.tile([expit(-1.5), 0.5], 30))
     with pytest.raises(DataError, match=r"difficulty_prior must be a finite number of logits.*'q1'"):
         start(pl.DataFrame({"item_id": ["q0", "q1"], "difficulty_prior": ["0.5", "hard"]}))
 
@@ -105,21 +99,20 @@ def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
     np.testing.assert_array_equal(loaded.parameters.intercept, bank.parameters.intercept)
 
 
+def drawn_from(bank, items, scenarios, probabilities):
+    """A selection of items that came by chance."""
+    weights = np.full(len(items), 1.0 / scenarios.count(scenarios[0]))
+    chances = np.array(probabilities)
+    return Selection(items, scenarios, weights, "random", bank.bank_id, inclusion_probabilities=chances)
+
+
 def test_without_past_models_the_estimate_is_the_sample_mean_of_each_scenario():
     # by hand: no item predicts anything, so the difference estimator is the mean of the answers
-    bank = start(ITEMS)
-    drawn = [*range(0, 40, 4), *range(40, 60, 2)]
-    selection = Selection(
-        tuple(f"q{number}" for number in drawn),
-        ("easy",) * 10 + ("hard",) * 10,
-        np.full(20, 0.1),
-        "random",
-        bank.bank_id,
-        inclusion_probabilities=np.array([0.25] * 10 + [0.5] * 10),
-    )
+    bank, drawn = start(ITEMS), [*range(0, 40, 4), *range(40, 60, 2)]
+    items, scenarios = tuple(f"q{number}" for number in drawn), ("easy",) * 10 + ("hard",) * 10
+    selection = drawn_from(bank, items, scenarios, [0.25] * 10 + [0.5] * 10)
     values = np.array([[1.0] * 7 + [0.0] * 3 + [1.0] * 4 + [0.0] * 6])
-    responses = ResponseMatrix.create(values, items=ITEMS[drawn])
-    found = ib.estimate(bank, responses, selection=selection)
+    found = ib.estimate(bank, ResponseMatrix.create(values, items=ITEMS[drawn]), selection=selection)
     assert found.interval_kind == "design"
     np.testing.assert_allclose(found.scores.value, [[0.7, 0.4, 0.55]], atol=1e-9)
 
@@ -163,15 +156,10 @@ def test_what_needs_an_item_model_says_how_to_get_one(what, call):
 
 def test_every_sample_of_a_tiny_bank_is_right_on_average():
     # enumeration: the mean of the estimates over all samples of 2 of 4 items is the score
-    items = pl.DataFrame({"item_id": list("abcd")})
+    items, values, estimates = pl.DataFrame({"item_id": list("abcd")}), np.array([[1.0, 0.0, 1.0, 1.0]]), []
     bank = start(items)
-    values = np.array([[1.0, 0.0, 1.0, 1.0]])
-    estimates = []
     for pair in itertools.combinations(range(4), 2):
-        selection = Selection(
-            tuple("abcd"[item] for item in pair), ("all",) * 2, np.full(2, 0.5), "random", bank.bank_id,
-            inclusion_probabilities=np.full(2, 0.5),
-        )  # fmt: skip
+        selection = drawn_from(bank, tuple("abcd"[item] for item in pair), ("all",) * 2, [0.5] * 2)
         responses = ResponseMatrix.create(values[:, pair], items=items[list(pair)])
         estimates.append(ib.estimate(bank, responses, selection=selection).scores.value[0, -1])
     assert np.mean(estimates) == pytest.approx(0.75)

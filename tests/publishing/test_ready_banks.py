@@ -55,12 +55,10 @@ def long(path, **columns):
 
 def swe_bench(folder):
     right = right_or_wrong(500)
+    names = np.array([f"o__t-{i:03d}" for i in range(500)])
     for j, row in enumerate(right):
-        ids = {True: [], False: []}
-        for i, value in enumerate(row):
-            ids[bool(value)].append(f"o__t-{i:03d}")
         place = folder / "evaluation" / "verified" / f"2025{j % 12 + 1:02d}01_{MODELS[j]}" / "results" / "results.json"
-        write(place, {"resolved": ids[True], "no_logs": [], "generated": ids[True] + ids[False]})
+        write(place, {"resolved": names[row == 1].tolist(), "no_logs": [], "generated": names.tolist()})
     return right
 
 
@@ -75,8 +73,13 @@ def alpaca_eval(folder):
     return shares
 
 
+def drawn_counts(seed, n_trials):
+    """How often each model was right in some trials."""
+    return np.random.default_rng(seed).binomial(n_trials, 0.1 + 0.8 * RIGHT)
+
+
 def live_code_bench(folder):
-    counts = np.random.default_rng(5).binomial(10, 0.1 + 0.8 * RIGHT)
+    counts = drawn_counts(5, 10)
     samples = [{f"q{i}": [k < n for k in range(10)] for i, n in enumerate(row)} for row in counts.tolist()]
     write_live_code_bench(folder, dict(zip(MODELS, samples, strict=True)))
     return counts / 10
@@ -133,32 +136,26 @@ def measurement_db(folder):
 
 
 def openeval(folder):
-    def scores(j, i):
-        names = [{"name": "other"}, {"name": "ifeval_strict_accuracy"}]
-        return {"metric": names, "value": [0.5, RIGHT[j, i]]}
-
-    long(
-        folder / "response" / "ifeval-00000-of-00001.parquet",
-        response_id=lambda j, i: f"ifeval_20260305T120000Z_{i}_{MODELS[j]}_0",
-        model=lambda j, i: {"name": MODELS[j], "size": None},
-        scores=scores,
-        response_content=lambda j, i: ["..."],
-    )
+    metrics = [{"name": "other"}, {"name": "ifeval_strict_accuracy"}]
+    about = {"model": lambda j, i: {"name": MODELS[j], "size": None}, "response_content": lambda j, i: ["..."]}
+    ids = {"response_id": lambda j, i: f"ifeval_20260305T120000Z_{i}_{MODELS[j]}_0"}
+    scores = {"scores": lambda j, i: {"metric": metrics, "value": [0.5, RIGHT[j, i]]}}
+    long(folder / "response" / "ifeval-00000-of-00001.parquet", **ids, **about, **scores)
     return RIGHT
 
 
 def irsl(folder):
-    counts = np.random.default_rng(6).binomial(8, 0.1 + 0.8 * RIGHT)
+    counts = drawn_counts(6, 8)
     for j, row in enumerate(counts):
         scores = [[int(k < n) for k in range(8)] for n in row]
         frame = {"question_idx": list(range(N_ITEMS)), "question": ["..."] * N_ITEMS, "scores": scores}
-        pl.DataFrame(frame).write_parquet(folder / f"{MODELS[j]}_bbq.parquet")
-        pl.DataFrame(frame).write_parquet(folder / f"{MODELS[j]}_mmlu.parquet")
+        for task in ("bbq", "mmlu"):
+            pl.DataFrame(frame).write_parquet(folder / f"{MODELS[j]}_{task}.parquet")
     return counts / 8
 
 
 def terminal_bench_2(folder):
-    counts = np.random.default_rng(7).binomial(5, 0.1 + 0.8 * RIGHT)
+    counts = drawn_counts(7, 5)
     for j, row in enumerate(counts.tolist()):
         for half, numbers in (("a", range(3)), ("b", range(3, 5))):  # two jobs of a submission; one agent, two efforts
             trials = [
@@ -172,9 +169,8 @@ def terminal_bench_2(folder):
 
 STAND_INS = {
     "swebench-verified": swe_bench, "bfcl": bfcl, "alpaca-eval": alpaca_eval, "livecodebench": live_code_bench,
-    "open-llm-v1": open_llm_v1, "open-llm-v2": open_llm_v2, "mmlu-pro": mmlu_pro, "wild": wild,
-    "measurement-db": measurement_db, "openeval": openeval, "irsl": irsl,
-    "terminal-bench-2": terminal_bench_2,
+    "open-llm-v1": open_llm_v1, "open-llm-v2": open_llm_v2, "mmlu-pro": mmlu_pro, "wild": wild, "irsl": irsl,
+    "measurement-db": measurement_db, "openeval": openeval, "terminal-bench-2": terminal_bench_2,
 }  # fmt: skip
 
 
@@ -187,12 +183,9 @@ def places(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_recipe_has_a_stand_in():
-    assert packaged_recipes().keys() == STAND_INS.keys()
-
-
 @pytest.mark.parametrize("name", STAND_INS)
 def test_every_recipe_builds_a_bank_of_the_layout_it_was_written_for(name, tmp_path, monkeypatch):
+    assert packaged_recipes().keys() == STAND_INS.keys()
     monkeypatch.setenv("ITEMBANK_BANKS", str(tmp_path / "banks"))
     (tmp_path / "files").mkdir()
     truth = STAND_INS[name](tmp_path / "files")
@@ -252,12 +245,12 @@ def test_a_name_leads_to_no_other_place(name, small, places):
         ib.load_bank(f"bank:{name}")
 
 
-def test_a_journal_names_the_bank(small, places, tmp_path):
+def test_a_journal_names_the_bank(small, places):
     put(small, places / "banks" / "mine")
-    with ib.start_session(tmp_path / "run.jsonl", "bank:mine", model_id="m") as session:
+    with ib.start_session(places / "run.jsonl", "bank:mine", model_id="m") as session:
         assert session.ask()
-    assert json.loads((tmp_path / "run.jsonl").read_text().partition("\n")[0])["bank_path"] == "bank:mine"
-    with ib.open_session(tmp_path / "run.jsonl") as session:
+    assert json.loads((places / "run.jsonl").read_text().partition("\n")[0])["bank_path"] == "bank:mine"
+    with ib.open_session(places / "run.jsonl") as session:
         assert session.ask()
 
 
@@ -399,10 +392,11 @@ def test_what_a_recipe_gets_wrong_is_said(text, says, tmp_path):
 
 
 def test_a_recipe_that_is_none_is_said(tmp_path):
-    with pytest.raises(ParameterError, match="Did you mean 'bfcl'"):
-        build_ready("bfc")
-    with pytest.raises(ParameterError, match=r"or a file NAME.toml that is there, got .*none.toml'"):
-        build_ready(tmp_path / "none.toml")
     (tmp_path / "My bank.toml").write_text(RECIPE)
-    with pytest.raises(ParameterError, match="Rename the file"):
-        build_ready(tmp_path / "My bank.toml")
+    for given, words in (
+        ("bfc", "Did you mean 'bfcl'"),
+        (tmp_path / "none.toml", r"or a file NAME.toml that is there, got .*none.toml'"),
+        (tmp_path / "My bank.toml", "Rename the file"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            build_ready(given)

@@ -43,18 +43,18 @@ def answers(tiny, tmp_path_factory):
 def test_the_folder_holds_what_it_says(tiny):
     assert {path.name for path in tiny.iterdir()} == FILES
     text = (tiny / "README.md").read_text()
-    assert "# tiny&#60;b&#62;" in text
-    assert "license: mit" in text
-    assert "\nitembank estimate 'tiny bank' results.csv\n" in text
-    assert "config_name: selected" in text
-    for name in FILES & {"selected.csv", "parameters.csv", "selection.json", "accuracy.png"}:
-        assert name in text
-    assert "calibrated intervals for other items than the 12" in text
-    assert "from its answers to 12 of them" in text
-    assert "run lm-eval" not in text  # no logs of it made the bank
     (subset,) = load_bank(tiny).subsets
-    assert "by the method `stacked`" in text  # which is not what answers to drawn items are estimated by
-    assert f"and are about ±{100.0 * subset.measured['half_width']:.1f} points" in text
+    for words in (
+        *("# tiny&#60;b&#62;", "license: mit", "config_name: selected"),
+        *("selected.csv", "parameters.csv", "selection.json", "accuracy.png"),
+        "\nitembank estimate 'tiny bank' results.csv\n",
+        "calibrated intervals for other items than the 12",
+        "from its answers to 12 of them",
+        "by the method `stacked`",  # which is not what answers to drawn items are estimated by
+        f"and are about ±{100.0 * subset.measured['half_width']:.1f} points",
+    ):
+        assert words in text
+    assert "run lm-eval" not in text  # no logs of it made the bank
 
 
 def test_one_line_gives_the_estimates_of_the_whole_bank(whole, tiny, answers):
@@ -77,9 +77,8 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     ):
         np.testing.assert_allclose(table.group_by("scenario").agg(pl.col(column).sum())[column], 1.0)
         assert said in text.replace("&#39;", "'")
-    assert dict(zip(selected["item_id"], selected["selection_weight"], strict=True)) == pytest.approx(
-        dict(zip(selection.item_ids, selection.weights, strict=True))
-    )
+    weights = dict(zip(selection.item_ids, selection.weights, strict=True))
+    assert dict(zip(selected["item_id"], selected["selection_weight"], strict=True)) == pytest.approx(weights)
     known = ib.banks.start(tiny / "parameters.csv", parameters=True)  # the door for parameters that others fitted
     np.testing.assert_allclose(known.targets.weights, bank.targets.weights)
     np.testing.assert_allclose(known.parameters.loadings, bank.parameters.loadings)
@@ -101,13 +100,8 @@ def test_what_would_give_questions_away_or_stands_there_is_refused(run, tmp_path
     with pytest.raises(DataError, match="'prompt'"):
         publish_tiny(bank, tmp_path / "tiny", 9)
     assert not (tmp_path / "tiny").exists()
-    publish_tiny(
-        bank,
-        tmp_path / "tiny",
-        9,
-        selection=ib.select(bank, 9, method="random", rng=0),
-        spec=TinySpec(drop_columns=("prompt",)),
-    )
+    nine, spec = ib.select(bank, 9, method="random", rng=0), TinySpec(drop_columns=("prompt",))
+    publish_tiny(bank, tmp_path / "tiny", 9, selection=nine, spec=spec)
     assert b"2 + 2" not in (tmp_path / "tiny" / "items.parquet").read_bytes()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")

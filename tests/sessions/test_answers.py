@@ -42,7 +42,6 @@ def test_reads_any_id_and_response_to_the_bit(item_id, response):
     [
         ("q1,1", "JSON object"),
         ("[1]", "JSON object"),
-        ('{"item_id": "a"', "JSON object"),
         ("[" * 100_000, "JSON object"),
         ('{"response": 1}', "no item_id"),
         ('{"item_id": "a", "response": 1, "score": 2}', "'score' too"),
@@ -51,9 +50,7 @@ def test_reads_any_id_and_response_to_the_bit(item_id, response):
         ('{"item_id": "a", "response": 1, "failed": true}', "one of a response"),
         ('{"item_id": "a", "response": 1, "n_correct": 1, "n_trials": 1}', "one of a response"),
         ('{"item_id": "a", "response": 1.5}', r"\[0, 1\]"),
-        ('{"item_id": "a", "response": NaN}', r"\[0, 1\]"),
         ('{"item_id": "a", "response": "1"}', r"\[0, 1\]"),
-        ('{"item_id": "a", "n_correct": 2, "n_trials": 1}', "n_correct <= n_trials"),
         ('{"item_id": "a", "n_correct": 1}', "n_correct <= n_trials"),
         ('{"item_id": "a", "response": 1, "costs": {"tokens": -1}}', "number from 0 to 1e\\+15"),
         ('{"item_id": "a", "response": 1, "costs": 3}', "costs must be"),
@@ -68,28 +65,23 @@ def test_a_bad_line_is_named_and_nothing_read(line, message):
         parse_answers(lines({"item_id": "ok", "response": 1}) + line, "stdin")
 
 
-def test_all_bad_lines_are_named_up_to_five():
-    with pytest.raises(DataError, match=r"line 1: .*line 5: .*And 2 more"):
-        parse_answers("no\n" * 7, "stdin")
-
-
-def test_an_item_twice_is_refused_since_one_answer_would_be_lost():
-    text = lines({"item_id": "a", "response": 1}, {"item_id": "b", "response": 1}, {"item_id": "a", "response": 0})
-    with pytest.raises(DataError, match=r"more often: 'a'.*n_correct, n_trials"):
-        parse_answers(text, "stdin")
-
-
-def test_nothing_at_all_is_refused_so_that_loops_end():
-    for text in ("", "\n \n"):
-        with pytest.raises(DataError, match="got no answer"):
+def test_what_is_read_whole_or_not_at_all():
+    """An item twice, since one answer would be lost; nothing at all, so that loops end; more bad lines than five."""
+    twice = lines({"item_id": "a", "response": 1}, {"item_id": "b", "response": 1}, {"item_id": "a", "response": 0})
+    for text, message in (
+        (twice, r"more often: 'a'.*n_correct, n_trials"),
+        ("", "got no answer"),
+        ("\n \n", "got no answer"),
+        ("no\n" * 7, r"line 1: .*line 5: .*And 2 more"),
+    ):
+        with pytest.raises(DataError, match=message):
             parse_answers(text, "stdin")
 
 
 def test_an_unknown_item_keeps_all_from_being_told():
     session = model_based(make_bank())
-    answers = [answer("math/0", response=1), answer("unheard", response=1)]
     with pytest.raises(DataError, match="unheard"):
-        tell_all(session, answers)
+        tell_all(session, [answer("math/0", response=1), answer("unheard", response=1)])
     assert session.history == ()
 
 
@@ -112,15 +104,9 @@ def test_says_how_many_were_kept_when_the_disk_is_full():
         tell_all(session, answers[1:])
 
 
-BANK = session_bank(n_dims=1)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "way"),
-    [("v-optimal", "adaptive"), ("fisher", "adaptive"), ("random", "random"), ("uniform", "random")],
-)
+@pytest.mark.parametrize(("criterion", "way"), [("v-optimal", "adaptive"), ("random", "random"), ("uniform", "random")])
 def test_answers_say_how_their_items_were_chosen(criterion, way):
-    session = model_based(BANK, criterion, budget=Budget(n_items=3))
+    session = model_based(session_bank(n_dims=1), criterion, budget=Budget(n_items=3))
     for item in session.ask(3):
         session.tell(item, 1.0)
     assert session_responses(session).models["answered_how"].to_list() == [way]

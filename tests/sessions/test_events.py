@@ -49,10 +49,8 @@ GOOD = Told("a", 0.5, 2, 4, {"tokens": 3.0}).to_dict()
     [
         ([], "object of named fields"),
         ({"event": "sang"}, "'asked', 'told', 'failed' or 'extended'"),
-        ({"event": "extended", "budget": {"n_items": 0}}, "must have a budget"),
         ({"event": "extended", "budget": {"apples": 3}}, "must have a budget"),
         ({"event": "asked", "item_ids": []}, "item_ids"),
-        ({"event": "asked", "item_ids": "ab"}, "item_ids"),
         ({"event": "asked", "item_ids": ["a", 3]}, "item_ids"),
         ({**GOOD, "surprise": 1}, "surprise"),
         ({**GOOD, "item_id": ""}, "item_id"),
@@ -86,12 +84,14 @@ def test_impossible_counts_are_refused(counts):
         checked_counts(*counts, "q")
 
 
-@pytest.mark.parametrize(("response", "n_trials", "expected"), [(0.3, 10, (3, 10)), (1.0, 1, (1, 1))])
-def test_a_mean_of_trials_stands_for_counts(response, n_trials, expected):
-    assert counts_behind(response, n_trials) == expected
+@pytest.mark.parametrize("n_trials", [3, 7, 10, 4_000_000])
+def test_counts_are_found_behind_means_in_float32(n_trials):
+    for n_correct in (0, 1, n_trials // 2, n_trials - 1, n_trials):
+        for mean in (n_correct / n_trials, float(np.float32(n_correct / n_trials))):
+            assert counts_behind(mean, n_trials) == (n_correct, n_trials)
 
 
-@pytest.mark.parametrize(("response", "n_trials"), [(0.3, 0), (0.3, 4)])
+@pytest.mark.parametrize(("response", "n_trials"), [(0.3, 0), (0.3, 4), (0.4, 3)])
 def test_a_response_that_is_no_mean_of_trials_stands_for_none(response, n_trials):
     assert counts_behind(response, n_trials) is None
 
@@ -130,8 +130,8 @@ def test_counts_are_those_of_a_recount(events):
                 case Failed():
                     words[item] = "new" if event.again else "skipped"
     kinds = np.array([words[item] for item in BANK.item_ids])
-    is_used = (kinds == "pending") | (kinds == "told")
-    is_open = (kinds == "new") & np.array([item != EXCLUDED for item in BANK.item_ids])
+    is_used = np.isin(kinds, ["pending", "told"])
+    is_open = (kinds == "new") & (np.array(BANK.item_ids) != EXCLUDED)
     np.testing.assert_array_equal(state.is_open, is_open)
     np.testing.assert_array_equal(state.counts, np.bincount(state.scenario_index[is_used], minlength=3))
     np.testing.assert_array_equal(state.n_open, np.bincount(state.scenario_index[is_open], minlength=3))
@@ -141,12 +141,9 @@ def test_counts_are_those_of_a_recount(events):
     assert state.n_used == is_used.sum()
 
 
-def test_folding_leaves_the_layout_alone():
+def test_folding_leaves_the_layout_alone_and_unknown_items_are_refused():
     before = POOL.items.is_candidate.copy()
     POOL.state_after([Asked((BANK.item_ids[0],)), Told(BANK.item_ids[1], 0.0)])
     np.testing.assert_array_equal(POOL.items.is_candidate, before)
-
-
-def test_events_on_unknown_items_are_refused():
     with pytest.raises(DataError, match="'nowhere'"):
         POOL.state_after([Told("nowhere", 1.0)])

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,30 @@ def path(tmp_path):
     return tmp_path / "run.jsonl"
 
 
+def refuse(number, message):
+    """A function of the system that fails."""
+
+    def fail(*_):
+        raise OSError(number, message)
+
+    return fail
+
+
+def run_program(source, path, **choices):
+    """Start a process that works on a journal."""
+    command = [sys.executable, "-c", textwrap.dedent(source), str(path)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **choices)
+
+
 def test_what_was_appended_is_read_again(path):
     content = read_journal(path)
-    assert list(content.events) == EVENTS
-    assert content.n_torn == 0
-    assert content.header["kind"] == "itembank session"
+    assert (list(content.events), content.n_torn, content.header["kind"]) == (EVENTS, 0, "itembank session")
     assert {name: content.header[name] for name in HEADER} == HEADER
+    no_text = {"reason": b"caf\xe9".decode("utf-8", "surrogateescape")}
+    with Journal.open(path) as journal:
+        assert list(journal.content.events) == EVENTS
+        journal.append(no_text)
+    assert list(read_journal(path).events) == [*EVENTS, no_text]
 
 
 def test_a_second_name_that_a_killed_start_left_goes_when_the_session_goes_on(path):
@@ -49,7 +68,7 @@ def test_a_second_name_that_a_killed_start_left_goes_when_the_session_goes_on(pa
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_it_is_json_lines_that_other_tools_read(path):
+def test_it_is_an_ordinary_file_of_json_lines_that_other_tools_read(path):
     lines = path.read_text(encoding="utf-8").split("\n")
     assert lines.pop() == ""
     records = [json.loads(line) for line in lines]
@@ -57,20 +76,10 @@ def test_it_is_json_lines_that_other_tools_read(path):
     assert all(record.pop("time").endswith("Z") for record in records)
     assert all(len(record.pop("check")) == 16 for record in records)
     assert records[1:] == EVENTS
-
-
-def test_a_journal_is_an_ordinary_file_and_leaves_nothing_beside_it(path):
     mask = os.umask(0)
     os.umask(mask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_going_on_continues_where_it_ended(path):
-    with Journal.open(path) as journal:
-        assert list(journal.content.events) == EVENTS
-        journal.append({"event": "told", "item_id": "c"})
-    assert [event["item_id"] for event in read_journal(path).events[1:]] == ["été \u2028 日本", "b", "c"]
 
 
 json_values = st.recursive(
@@ -89,13 +98,6 @@ def test_every_event_round_trips_to_the_bit(values):
     assert repr([event["response"] for event in parse_journal(content, "j").events]) == repr(values)
 
 
-def test_bytes_that_are_no_text_round_trip(tmp_path):
-    odd = b"caf\xe9".decode("utf-8", "surrogateescape")
-    with Journal.create(tmp_path / "run.jsonl", HEADER) as journal:
-        journal.append({"reason": odd})
-    assert read_journal(tmp_path / "run.jsonl").events == ({"reason": odd},)
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
 def test_what_json_has_not_is_refused_and_nothing_written(path, value):
     before = path.read_bytes()
@@ -104,38 +106,27 @@ def test_what_json_has_not_is_refused_and_nothing_written(path, value):
     assert path.read_bytes() == before
 
 
-@pytest.fixture
-def no_sync(monkeypatch):
-    """Do not wait for the disk where a test opens hundreds of journals and no power fails."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
-@pytest.mark.usefixtures("no_sync")
-def test_a_line_torn_at_any_byte_is_left_out_and_cut_off(path):
+def test_a_line_torn_at_any_byte_is_left_out_and_cut_off(path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # hundreds of journals, and no power fails
     whole = path.read_bytes()
     starts = [0, *(place + 1 for place, byte in enumerate(whole) if byte == ord("\n"))]
     for length in range(starts[1] + 1, len(whole)):
         n_whole = sum(start <= length for start in starts) - 2
         path.write_bytes(whole[:length])
-        if length in starts:
+        with nullcontext() if length in starts else pytest.warns(DataWarning, match="torn"):
             journal = Journal.open(path)
-        else:
-            with pytest.warns(DataWarning, match="torn"):
-                journal = Journal.open(path)
         with journal:
-            assert list(journal.content.events) == EVENTS[:n_whole]
-            assert path.read_bytes() == whole[:length]
+            assert (list(journal.content.events), path.read_bytes()) == (EVENTS[:n_whole], whole[:length])
             journal.append({"event": "later"})
         content = read_journal(path)
-        assert list(content.events) == [*EVENTS[:n_whole], {"event": "later"}]
-        assert content.n_torn == 0
+        assert (list(content.events), content.n_torn) == ([*EVENTS[:n_whole], {"event": "later"}], 0)
 
 
 def test_a_header_torn_at_any_byte_is_said(path):
     header = path.read_bytes().split(b"\n")[0]
     for length in range(len(header) + 1):
         path.write_bytes(header[:length])
-        with pytest.raises(DataError, match="empty" if length == 0 else "no whole line"):
+        with pytest.raises(DataError, match="no whole line" if length else "empty"):
             Journal.open(path)
 
 
@@ -166,16 +157,9 @@ def test_damage_says_which_line_and_how_to_rescue_the_rest(path):
         Journal.open(path)
     path.write_bytes(b"".join(lines[:2]))
     assert list(read_journal(path).events) == EVENTS[:1]
-
-
-def test_a_damaged_header_is_told_from_another_kind_of_file(path):
-    header, rest = path.read_bytes().split(b"\n", 1)
-    path.write_bytes(header[:-30] + b"\n" + rest)
+    path.write_bytes(b"".join([lines[0][:-31], b"\n", *lines[1:]]))
     with pytest.raises(IntegrityError, match=r"line 1 \(the header\) is not what was written"):
         read_journal(path)
-
-
-def test_another_version_says_which_release(path):
     line, _ = encode_line({"kind": "itembank session", "schema_version": 2, "itembank_version": "9.9"}, "")
     path.write_bytes(line)
     with pytest.raises(DataError, match=r"schema_version must be 1, got 2.*9\.9"):
@@ -200,27 +184,20 @@ def test_nothing_there_and_a_folder_are_said(tmp_path, reading):
         reading(tmp_path)
 
 
-def test_a_journal_is_never_written_over(path):
-    before = path.read_bytes()
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_journal_is_never_written_over(path, monkeypatch, has_links):
+    if not has_links:
+        monkeypatch.setattr("pathlib.Path.hardlink_to", refuse(errno.EPERM, "Operation not permitted"))
+    before, names = path.read_bytes(), {path, path.with_name("new.jsonl")}
     with pytest.raises(DataError, match="exists already"):
         Journal.create(path, HEADER)
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_a_file_system_without_hard_links_does_too(tmp_path, monkeypatch):
-    def refuse(self, target):
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr("pathlib.Path.hardlink_to", refuse)
-    with Journal.create(tmp_path / "run.jsonl", HEADER) as journal:
+    with Journal.create(path.with_name("new.jsonl"), HEADER) as journal:
         journal.append({"event": "told"})
-    assert len(read_journal(tmp_path / "run.jsonl").events) == 1
-    with pytest.raises(DataError, match="exists already"):
-        Journal.create(tmp_path / "run.jsonl", HEADER)
+    assert len(read_journal(path.with_name("new.jsonl")).events) == 1
+    assert (path.read_bytes(), set(path.parent.iterdir())) == (before, names)
 
 
-def test_a_second_writer_is_refused_from_the_start_and_a_reader_is_not(path):
+def test_a_second_writer_is_refused_from_the_start_or_waits_and_a_reader_is_not(path, monkeypatch):
     with Journal.create(path.with_name("new.jsonl"), HEADER), pytest.raises(JournalError, match="another process"):
         Journal.open(path.with_name("new.jsonl"))
     with Journal.open(path) as journal:
@@ -228,40 +205,30 @@ def test_a_second_writer_is_refused_from_the_start_and_a_reader_is_not(path):
             Journal.open(path)
         journal.append({"event": "later"})
         assert len(read_journal(path).events) == len(EVENTS) + 1
-    Journal.open(path).close()
+    first = Journal.open(path)
+    monkeypatch.setattr("itembank.sessions.journal.time.sleep", lambda seconds: first.close())
+    Journal.open(path, wait=60.0).close()
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(JournalError, match="POSIX"):
+        Journal.open(path)
+    assert len(read_journal(path).events) == len(EVENTS) + 1
 
 
 def test_another_process_is_refused_until_the_first_is_killed(path):
     hold = """
-        import sys, time
+        import sys
         from itembank.sessions.journal import Journal
         journal = Journal.open(sys.argv[1])
         print("held", flush=True)
         sys.stdin.read()
     """
-    holder = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(hold), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    with holder:
+    with run_program(hold, path) as holder:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(JournalError, match="another process"):
             Journal.open(path)
         holder.kill()
         holder.wait()
         Journal.open(path).close()
-
-
-def test_waiting_ends_when_the_other_lets_go(path, monkeypatch):
-    first = Journal.open(path)
-    monkeypatch.setattr("itembank.sessions.journal.time.sleep", lambda seconds: first.close())
-    Journal.open(path, wait=60.0).close()
-
-
-def test_systems_without_locks_are_told_so(path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    with pytest.raises(JournalError, match="POSIX"):
-        Journal.open(path)
-    assert len(read_journal(path).events) == len(EVENTS)
 
 
 @pytest.fixture
@@ -283,36 +250,28 @@ def full_disk(monkeypatch):
 
 @pytest.mark.parametrize("room", [0, 1, 40])
 def test_a_full_disk_changes_nothing_and_the_session_goes_on(path, full_disk, room):
-    before = path.read_bytes()
+    before, new = path.read_bytes(), path.with_name("new.jsonl")
     with Journal.open(path) as journal:
         full_disk[0] = room
         with pytest.raises(JournalError, match=r"No space left.*not kept; everything before it is"):
             journal.append({"event": "lost"})
         assert path.read_bytes() == before
+        with pytest.raises(JournalError, match="No session was started"):
+            Journal.create(new, HEADER)
+        assert list(path.parent.iterdir()) == [path]
         full_disk[0] = 1000
         journal.append({"event": "kept"})
     assert list(read_journal(path).events) == [*EVENTS, {"event": "kept"}]
 
 
-def test_a_full_disk_starts_no_session(tmp_path, full_disk):
-    with pytest.raises(JournalError, match="No session was started"):
-        Journal.create(tmp_path / "run.jsonl", HEADER)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_cannot_be_cut_back_at_once_is_cut_later(path, full_disk, monkeypatch):
-    truncate = os.ftruncate
-
-    def refuse(handle, length):
-        raise OSError(errno.EIO, "Input/output error")
-
     with Journal.open(path) as journal:
         full_disk[0] = 10
-        monkeypatch.setattr(os, "ftruncate", refuse)
-        with pytest.raises(JournalError, match="No space left"):
-            journal.append({"event": "lost"})
-        assert read_journal(path).n_torn == 10
-        monkeypatch.setattr(os, "ftruncate", truncate)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "ftruncate", refuse(errno.EIO, "Input/output error"))
+            with pytest.raises(JournalError, match="No space left"):
+                journal.append({"event": "lost"})
+            assert read_journal(path).n_torn == 10
         full_disk[0] = 1000
         journal.append({"event": "kept"})
     assert list(read_journal(path).events) == [*EVENTS, {"event": "kept"}]
@@ -323,23 +282,24 @@ def test_an_interrupt_while_writing_loses_nothing(path, monkeypatch):
         raise KeyboardInterrupt
 
     with Journal.open(path) as journal:
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(os, "fsync", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                journal.append({"event": "interrupted"})
+            journal.append({"event": "interrupted"})
         journal.append({"event": "kept"})
     assert list(read_journal(path).events) == [*EVENTS, {"event": "kept"}]
+    journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        journal.append({"event": "late"})
 
 
 def test_a_limit_of_the_system_on_file_size_is_a_full_disk(path):
-    script = """
+    fill = """
         import resource, signal, sys
         from itembank.sessions.journal import Journal
         from itembank.errors import JournalError
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         journal = Journal.open(sys.argv[1])
-        size = journal.content.n_bytes
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 200, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.content.n_bytes + 200, resource.RLIM_INFINITY))
         kept = 0
         try:
             while True:
@@ -348,37 +308,21 @@ def test_a_limit_of_the_system_on_file_size_is_a_full_disk(path):
         except JournalError as error:
             print(kept, error)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(path)], capture_output=True, text=True, check=True
-    )
-    kept, _, message = done.stdout.partition(" ")
+    with run_program(fill, path, text=True) as program:
+        kept, _, message = program.communicate()[0].partition(" ")
     assert "File too large" in message
     content = read_journal(path)
-    assert content.n_torn == 0
+    assert (content.n_torn, int(kept) >= 1) == (0, True)
     assert list(content.events) == [*EVENTS, *({"number": number} for number in range(int(kept)))]
-    assert int(kept) >= 1
 
 
-def test_events_are_on_the_disk_before_append_returns(path, monkeypatch):
-    synced = []
-    sync = os.fsync
-
-    def record(handle):
-        sync(handle)
-        synced.append(os.fstat(handle).st_size)
-
-    monkeypatch.setattr(os, "fsync", record)
-    with Journal.open(path) as journal:
-        journal.append({"event": "later"})
-        assert synced[-1] == path.stat().st_size
-
-
-def test_a_new_journal_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
-    done = []
+def test_events_are_on_the_disk_before_append_returns_and_a_new_journal_before_it_has_its_name(path, monkeypatch):
+    synced, done = [], []
     sync, link = os.fsync, Path.hardlink_to
 
     def record_sync(handle):
         sync(handle)
+        synced.append(os.fstat(handle).st_size)
         done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
 
     def record_link(self, target):
@@ -387,21 +331,22 @@ def test_a_new_journal_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypat
 
     monkeypatch.setattr(os, "fsync", record_sync)
     monkeypatch.setattr(Path, "hardlink_to", record_link)
-    Journal.create(tmp_path / "run.jsonl", HEADER).close()
+    with Journal.open(path) as journal:
+        journal.append({"event": "later"})
+        assert synced[-1] == path.stat().st_size
+    done.clear()
+    Journal.create(path.with_name("new.jsonl"), HEADER).close()
     assert done == ["file", "name", "folder"]
 
 
-def test_programs_that_a_session_starts_do_not_hold_its_journal(path):
+def test_programs_and_processes_that_a_session_starts_do_not_hold_its_journal(path):
     with Journal.open(path):
-        program = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        program = run_program("input()", path)
     with program:
         Journal.open(path).close()
         program.communicate(b"\n")
-
-
-def test_a_closed_journal_is_free_though_a_forked_process_has_it_too(path):
     journal = Journal.open(path)
-    inherited = os.dup(journal._handle)
+    inherited = os.dup(journal._handle)  # as a forked process has it
     journal.close()
     Journal.open(path).close()
     os.close(inherited)
@@ -422,11 +367,3 @@ def test_a_journal_removed_replaced_or_changed_meanwhile_is_noticed(path):
             other.write(b"scribble\n")
         with pytest.raises(JournalError, match="changed by something else"):
             journal.append({"event": "lost"})
-
-
-def test_a_closed_journal_takes_no_more(path):
-    journal = Journal.open(path)
-    journal.close()
-    journal.close()
-    with pytest.raises(JournalError, match="closed"):
-        journal.append({"event": "late"})

@@ -34,15 +34,10 @@ CHOICES = {
 
 
 @pytest.fixture(scope="module")
-def bank_folder(tmp_path_factory):
+def bank(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crashes") / "bank"
     save_bank(make_bank(n_items=60, with_extras=True), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def bank(bank_folder):
-    return load_bank(bank_folder)
+    return load_bank(folder)
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +54,11 @@ def journal(tmp_path, bank):
         return tmp_path / "run.jsonl"
 
 
-def start_worker(journal, bank_folder, kind, *seed):
-    command = [sys.executable, str(WORKER), str(journal), str(bank_folder), kind, *map(str, seed)]
+def start_worker(journal, bank, kind, *seed):
+    command = [sys.executable, str(WORKER), str(journal), str(bank.cache.folder), kind, *map(str, seed)]
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert worker.stdout.readline() == "ready\n"
     return worker
-
-
-def items_told(session):
-    return [event.item_id for event in session.history if isinstance(event, Told)]
 
 
 def assert_same(session, other):
@@ -82,13 +73,12 @@ def assert_same(session, other):
     assert (session.reason_stopped, session.is_precise) == (other.reason_stopped, other.is_precise)
 
 
-def survive(journal, bank_folder, bank, uninterrupted, *, n_kills, rng):
+def survive(journal, bank, uninterrupted, *, n_kills, rng):
     """Kill workers on one session after random numbers of answers or within a write; then let it end."""
     confirmed, n_torn = [], 0
     for kill in range(n_kills):
         is_own_death = kill % 2 == 1
-        worker = start_worker(journal, bank_folder, "again", *([int(rng.integers(10**6))] if is_own_death else []))
-        with worker:
+        with start_worker(journal, bank, "again", *([int(rng.integers(10**6))] if is_own_death else [])) as worker:
             if not is_own_death:
                 confirmed += [line.strip() for line, _ in zip(worker.stdout, range(rng.integers(1, 4)), strict=False)]
                 worker.kill()
@@ -108,14 +98,14 @@ def survive(journal, bank_folder, bank, uninterrupted, *, n_kills, rng):
     return n_torn
 
 
-def test_killed_workers_lose_nothing(journal, bank_folder, bank, uninterrupted):
-    assert survive(journal, bank_folder, bank, uninterrupted, n_kills=2, rng=np.random.default_rng(1)) > 0
+def test_killed_workers_lose_nothing(journal, bank, uninterrupted):
+    assert survive(journal, bank, uninterrupted, n_kills=2, rng=np.random.default_rng(1)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
-def test_killed_workers_lose_nothing_many_times(journal, bank_folder, bank, uninterrupted, seed):
-    survive(journal, bank_folder, bank, uninterrupted, n_kills=8, rng=np.random.default_rng(100 + seed))
+def test_killed_workers_lose_nothing_many_times(journal, bank, uninterrupted, seed):
+    survive(journal, bank, uninterrupted, n_kills=8, rng=np.random.default_rng(100 + seed))
 
 
 def test_a_journal_cut_at_any_byte_ends_the_same(journal, bank, uninterrupted, monkeypatch):
@@ -138,14 +128,14 @@ def test_a_journal_cut_at_any_byte_ends_the_same(journal, bank, uninterrupted, m
     assert_same(read_session(journal, bank), uninterrupted)
 
 
-def test_workers_that_share_a_session_lose_nothing_and_ask_nothing_twice(tmp_path, bank_folder, bank):
+def test_workers_that_share_a_session_lose_nothing_and_ask_nothing_twice(tmp_path, bank):
     journal = tmp_path / "shared.jsonl"
     with start_session(journal, bank, SessionSpec(**(CHOICES | {"budget": Budget(6)})), model_id="new/model"):
         pass
-    workers = [start_worker(journal, bank_folder, "new") for _ in range(2)]
+    workers = [start_worker(journal, bank, "new") for _ in range(2)]
     confirmed = [line.strip() for worker in workers for line in worker.communicate()[0].splitlines()]
     assert [worker.returncode for worker in workers] == [0, 0]
     session = read_session(journal, bank)
-    assert sorted(confirmed) == sorted(items_told(session))
+    assert sorted(confirmed) == sorted(event.item_id for event in session.history if isinstance(event, Told))
     assert len(set(confirmed)) == len(confirmed) == 6
     assert session.pending == ()

@@ -8,6 +8,7 @@ import pytest
 
 from itembank.sessions.answers import session_responses
 from itembank.sessions.events import NOT_RECORDED
+from itembank.sessions.limits import Stopping
 from tests.sessions.simulated import begin, session_bank, true_answers
 
 LOST = 3
@@ -53,42 +54,31 @@ def test_a_session_counts_them_as_the_bank_does_unless_it_is_told(bank):
     np.testing.assert_array_equal(found.value, by_hand.value)
 
 
-def test_what_may_be_asked_again_is_not_lost_yet_and_what_was_answered_later_is_not_lost(bank):
-    session = begin(bank, interval="model-based")
-    first, second = bank.item_ids[:2]
+def test_what_may_be_asked_again_was_answered_later_or_never_recorded_is_not_lost(bank):
+    session = begin(bank, errors="wrong", interval="model-based")
+    first, second, third = bank.item_ids[:3]
     session.tell_failed(first, again=True, reason="429")
     session.tell_failed(second, reason="crash")
+    session.tell_failed(third, reason=NOT_RECORDED)
     assert list(session.lost) == [second]
     session.tell(second, 1.0)
     assert session.estimate().scores.lost is None
 
 
-def test_a_record_without_an_answer_lost_none(bank):
-    session = begin(bank, errors="wrong", interval="model-based")
-    session.tell_failed(bank.item_ids[0], reason=NOT_RECORDED)
-    assert not session.lost
-
-
 def test_responses_of_a_session_keep_them_and_the_policy(bank):
     for errors, responses in (("missing", np.nan), ("wrong", 0.0)):
         matrix = session_responses(told(bank, errors=errors))
-        assert matrix.lost.n.sum() == LOST
-        assert matrix.lost.errors == errors
+        assert (matrix.lost.n.sum(), matrix.lost.errors) == (LOST, errors)
         np.testing.assert_array_equal(matrix.responses[0, :LOST], [responses] * LOST)
 
 
 def test_bounds_hold_a_session_open_until_they_are_narrow(bank):
     """A rule of precision looks at the interval that is reported."""
-    from itembank.sessions.limits import Stopping  # noqa: PLC0415
-
-    widths = {}
-    for errors in ("missing", "bounds"):
-        session = told(bank, errors=errors)
-        row = session.estimate().scores
-        widths[errors] = float(row.high[0, -1] - row.low[0, -1]) / 2.0
-    between = (widths["missing"] + widths["bounds"]) / 2.0
+    sessions = {errors: told(bank, errors=errors) for errors in ("missing", "bounds")}
+    rows = [session.estimate().scores.rows()[-1] for session in sessions.values()]
+    between = sum(row["high"] - row["low"] for row in rows) / 4.0
     for errors, is_over in (("missing", True), ("bounds", False)):
         session = begin(bank, errors=errors, interval="model-based", stopping=Stopping(half_width={"overall": between}))
-        for event in told(bank, errors=errors).history:
+        for event in sessions[errors].history:
             session._record(event)
         assert session.is_precise == is_over

@@ -41,6 +41,12 @@ def by_hand(part, row, n_items, **choices):
     return session
 
 
+@pytest.fixture
+def set_limit(monkeypatch):
+    """Replace a constant of the preparation."""
+    return lambda name, value: monkeypatch.setattr(f"itembank.sessions.preparation.{name}", value)
+
+
 def expected_of(part, session):
     """What `estimate`'s own members expect of the same answers."""
     positions = BANK.responses.item_indices(list(session.told))
@@ -62,17 +68,15 @@ def expected_of(part, session):
     ids=["default", "chance", "constrained", "custom"],
 )
 def test_sessions_are_run_over_banks_that_left_the_model_out(choices):
-    n_answered, found = past_expectations(BANK, SessionSpec(budget=BUDGET, **choices))
+    n_answered, past = past_expectations(BANK, SessionSpec(budget=BUDGET, **choices))
     assert n_answered.tolist() == [1, 2, 4, 8, 9]
-    part = folds(BANK)[1]
+    part, n_targets = folds(BANK)[1], len(BANK.targets.names)
     row = int(part.held_out[0])
     for n_items, checkpoint in {9: -1, 4: 2}.items():
-        session = by_hand(part, row, n_items, **choices)
-        n_targets = len(BANK.targets.names)
-        np.testing.assert_allclose(
-            found[:, checkpoint, row, :n_targets], np.stack(expected_of(part, session))[:, 0], rtol=1e-9, atol=1e-12
-        )
-        np.testing.assert_array_equal(found[0, checkpoint, row], session.estimate().scores.value[0])
+        session, found = by_hand(part, row, n_items, **choices), past[:, checkpoint, row]
+        expected = np.stack(expected_of(part, session))[:, 0]
+        np.testing.assert_allclose(found[:, :n_targets], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(found[0], session.estimate().scores.value[0])
 
 
 def test_orders_are_those_in_which_such_sessions_ask():
@@ -99,11 +103,6 @@ def test_estimates_are_weighed_by_the_errors_of_other_folds():
     np.testing.assert_allclose(found.value[checkpoint, part.held_out, overall], weights @ means[:, part.held_out])
     of_all = stack_weights((means - truth[:, overall]).T, prior_models=20.0)
     np.testing.assert_allclose(found.weights[checkpoint, :, overall], of_all)
-
-
-@pytest.mark.usefixtures("stacked")
-def test_scenarios_add_up_to_the_overall_score_at_every_checkpoint():
-    found = past_sessions(BANK, SessionSpec(budget=BUDGET))
     np.testing.assert_allclose(found.value[:, :, :-1] @ BANK.targets.scenario_weights, found.value[:, :, -1])
 
 
@@ -122,12 +121,11 @@ def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
     assert not _best(members_with(truth + error, truth + error, truth)).is_stacked  # no better: the simpler one
 
 
-def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
+def test_where_p_irt_serves_best_it_is_the_estimate(set_limit):
     forget_past_sessions(BANK)
-    monkeypatch.setattr("itembank.sessions.preparation.CANDIDATES", (PIRT(),))
+    set_limit("CANDIDATES", (PIRT(),))
     spec = SessionSpec(budget=BUDGET)
-    _, expected = past_expectations(BANK, spec)
-    found = past_sessions(BANK, spec)
+    (_, expected), found = past_expectations(BANK, spec), past_sessions(BANK, spec)
     forget_past_sessions(BANK)
     np.testing.assert_array_equal(found.value, expected[0])
     np.testing.assert_array_equal(found.weights[:, 0], 1.0)
@@ -135,15 +133,15 @@ def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
 
 
 @pytest.mark.usefixtures("stacked")
-def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch):
+def test_models_beyond_those_that_are_tried_take_no_method_away(set_limit):
     """With most models untried, their absent errors must not count as a method's failures."""
-    monkeypatch.setattr("itembank.sessions.preparation.MOST_MODELS", 5)
+    set_limit("MOST_MODELS", 5)
     spec = SessionSpec(budget=Budget(n_items=4))
-    _, expected = past_expectations(BANK, spec)
+    (_, expected), found = past_expectations(BANK, spec), past_sessions(BANK, spec)
     tried = ~np.isnan(expected[0, -1, :, -1])
     assert tried.sum() == 5
-    errors = expected[[0, 2, 4], -1][:, tried, -1] - past_sessions(BANK, spec).truth[tried, -1]
-    np.testing.assert_allclose(past_sessions(BANK, spec).weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
+    errors = expected[[0, 2, 4], -1][:, tried, -1] - found.truth[tried, -1]
+    np.testing.assert_allclose(found.weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
 
 
 def test_the_truth_of_a_custom_score_is_its_weighted_mean_over_what_was_answered_of_four_fifths_at_least():
@@ -164,26 +162,20 @@ def test_rules_seeds_and_names_change_no_past_error():
     assert np.shares_memory(second.value, first.value)  # not even made again
 
 
-def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.preparation.USUAL_ITEMS", 8)
-    settings = SessionSpec(constraints=Constraints(at_least=5))
-    assert past_sessions(BANK, settings).n_answered[-1] == 15
-
-
-def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.preparation.MOST_ITEMS", 8)
-    budget = Budget(n_items=30)
-    found = past_sessions(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
-    assert found.n_answered.tolist() == [1, 2, 4, 8]
-    np.testing.assert_array_equal(found.value, past_sessions(BANK, SessionSpec(budget=budget)).value)
+def test_items_that_must_be_asked_have_room_beyond_the_usual_number(set_limit):
+    set_limit("USUAL_ITEMS", 8)
+    assert past_sessions(BANK, SessionSpec(constraints=Constraints(at_least=5))).n_answered[-1] == 15
+    set_limit("MOST_ITEMS", 8)  # which a tried session may take
+    wide, narrow = (SessionSpec(budget=Budget(30), constraints=Constraints(at_least=n)) for n in (0, 4))
+    assert past_sessions(BANK, narrow).n_answered.tolist() == [1, 2, 4, 8]
+    np.testing.assert_array_equal(past_sessions(BANK, narrow).value, past_sessions(BANK, wide).value)
 
 
 def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
     """The banks of folds leave out items that their models answered alike, so that sessions end before the last."""
     responses = BANK.responses.responses.copy()
     responses[:, 5:17] = np.eye(12)  # alike but for one model each
-    changed = dataclasses.replace(BANK.responses, responses=responses)
-    bank = dataclasses.replace(BANK, responses=changed)
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, responses=responses))
     found = past_sessions(bank, SessionSpec(n_start=0))
     assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
     assert not np.isnan(found.value).all(axis=2).any()
@@ -205,20 +197,16 @@ def errors_at(*ratios):
 
 
 def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
-    past = errors_at(1.0, 2.0, 3.0)
-    (low, low_share), (high, high_share) = past.around(2, FIRST)
-    assert (low_share, high_share, low.error[0, 0], high.error[0, 0]) == pytest.approx((0.5, 0.5, 1.0, 2.0))
-    (low, low_share), (high, high_share) = past.around(8, FIRST)
-    assert (low_share, high_share, low.error[0, 0], high.error[0, 0]) == pytest.approx((0.5, 0.5, 2.0, 3.0))
+    for n, *errors in ((2, 1.0, 2.0), (8, 2.0, 3.0)):
+        (low, low_share), (high, high_share) = errors_at(1.0, 2.0, 3.0).around(n, FIRST)
+        assert (low_share, high_share, low.error[0, 0], high.error[0, 0]) == pytest.approx((0.5, 0.5, *errors))
     np.testing.assert_array_equal([low.weights[:, 0], high.weights[:, 0]], [[0, 1, 0], [0, 0, 1]])
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0, 1.0), (1, 1.0), (4, 2.0), (16, 3.0), (500, 3.0)])
 def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
     ((found, share),) = errors_at(1.0, 2.0, 3.0).around(n, BOTH)
-    assert share == 1.0
-    assert found.error.shape == (3, 2)
-    assert found.error[0, 1] == expected
+    assert (share, found.error.shape, found.error[0, 1]) == (1.0, (3, 2), expected)
 
 
 @pytest.mark.slow
@@ -249,16 +237,12 @@ def test_intervals_hold_where_the_item_model_is_wrong():
 def new_models(bank, *, with_gaps=False, with_trials=False):
     """Five models that answered the bank's items, some of them not, or several times."""
     values = np.array([list(true_answers(bank, seed=seed).values()) for seed in range(5)])
-    rng = np.random.default_rng(4)
     if with_gaps:
-        values[rng.random(values.shape) < 0.3] = np.nan
-    trials = None
-    if with_trials:
-        trials = np.ones(values.shape, dtype=np.int64)
-        trials[:3, ::2] = 2
-    matrix = ResponseMatrix.create(
-        values, item_ids=bank.item_ids, scenarios=bank.responses.items["scenario"].to_list(), n_trials=trials
-    )
+        values[np.random.default_rng(4).random(values.shape) < 0.3] = np.nan
+    trials = np.ones(values.shape, dtype=np.int64)
+    trials[:3, ::2] = 2
+    items = bank.responses.items.select("item_id", "scenario")
+    matrix = ResponseMatrix.create(values, items=items, n_trials=trials if with_trials else None)
     return Recorded.of_responses(bank, matrix)
 
 
@@ -281,8 +265,6 @@ def test_sessions_side_by_side_go_as_each_does_alone(of_bank, of_models):
 
 
 def test_sessions_that_may_ask_no_more_end_while_others_go_on():
-    bank = session_bank(n_items=40)
-    recorded = new_models(bank)
-    long, short = (begin(bank, interval="model-based", budget=Budget(n_items=size)) for size in (9, 4))
-    answer_side_by_side([long, short], recorded, [0, 1], n_answers=8)
+    long, short = (begin(BANK, interval="model-based", budget=Budget(n_items=size)) for size in (9, 4))
+    answer_side_by_side([long, short], new_models(BANK), [0, 1], n_answers=8)
     assert (long.n_items, short.n_items) == (8, 4)

@@ -38,8 +38,7 @@ def test_the_expected_total_is_within_its_error_of_the_true_one(spread, noise, n
 def test_what_past_models_paid_tells_how_far_levels_and_items_lie_apart():
     rng = np.random.default_rng(0)
     past = PastPrices.of_costs(simulated(rng, spread=0.6, noise=0.4, n_models=200, n_items=300))
-    assert past.spread == pytest.approx(0.6, rel=0.25)
-    assert past.noise == pytest.approx(0.4, rel=0.25)
+    assert (past.spread, past.noise) == (pytest.approx(0.6, rel=0.25), pytest.approx(0.4, rel=0.25))
 
 
 def test_before_the_first_answer_a_model_costs_what_is_expected():

@@ -1,5 +1,4 @@
 import json
-import math
 
 import numpy as np
 import pytest
@@ -23,14 +22,17 @@ RICH = SessionSpec(
 )
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        RICH,
-        *(SessionSpec(kind()) for kind in CRITERIA.kinds.values()),
-        SessionSpec(Fisher(), stopping=Stopping(decision=Decision("math", 0.5))),
-    ],
+ONE, HALF = np.int64(1), np.float64(0.5)
+OF_NUMPY = SessionSpec(
+    Fisher(),
+    budget=Budget(ONE, {"tokens": HALF}),
+    stopping=Stopping(HALF, {"overall": HALF}, Decision("math", HALF), min_items=ONE),
+    n_start=ONE,
+    seed=ONE,
 )
+
+
+@pytest.mark.parametrize("settings", [RICH, OF_NUMPY, *(SessionSpec(kind()) for kind in CRITERIA.kinds.values())])
 def test_json_keeps_settings_whole(settings):
     assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
@@ -40,7 +42,6 @@ def test_json_keeps_settings_whole(settings):
     [
         {"criterion": {"name": "best"}},
         {"criterion": {"name": "fisher", "of": "score"}},
-        {"budget": {"n_items": 0, "costs": {}}},
         {"budget": {"n_days": 1}},
         {"n_start": -1},
         {"seed": "x"},
@@ -61,18 +62,6 @@ def test_a_field_too_few_or_too_many_is_refused():
             SessionSpec.from_dict(odd)
 
 
-def test_numbers_of_numpy_become_pythons():
-    one, half = np.int64(1), np.float64(0.5)
-    settings = SessionSpec(
-        Fisher(),
-        budget=Budget(one, {"tokens": half}),
-        stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
-        n_start=one,
-        seed=one,
-    )
-    assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
-
-
 @pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
 def test_weights_of_a_target_must_be_weights(target):
     with pytest.raises(ParameterError, match="weights of a target"):
@@ -83,20 +72,15 @@ def test_weights_of_a_target_must_be_weights(target):
     "make",
     [
         lambda: Budget(0),
-        lambda: Budget(2.5),
-        lambda: Budget(True),
         lambda: Budget(costs={"tokens": 0}),
-        lambda: Budget(costs={"tokens": math.inf}),
         lambda: Budget(costs={"tokens": "many"}),
         lambda: Stopping(ability_error=0.0),
         lambda: Stopping(half_width={"overall": -0.1}),
-        lambda: Stopping(half_width={"overall": 3}),
         lambda: Stopping(level=1.0),
         lambda: Stopping(min_items=-1),
         Decision,
         lambda: Decision(threshold=0.5, model="a"),
         lambda: Decision(threshold=1.5),
-        lambda: Decision(threshold=math.nan),
         lambda: Decision(threshold=0.5, confidence=0.5),
         lambda: Decision(threshold=0.5, confidence=1.0),
     ],
@@ -106,23 +90,21 @@ def test_impossible_limits_are_refused(make):
         make()
 
 
-def test_points_given_for_a_half_width_are_refused_with_the_scale():
+def test_a_half_width_alone_is_of_the_overall_score_in_its_scale():
+    assert Stopping(half_width=0.05) == Stopping(half_width={"overall": 0.05})
+    for bad in (0, 5.0, True, "0.05", None):
+        with pytest.raises(ParameterError, match="half-width of 'overall' must be a number above 0 and below 1"):
+            Stopping(half_width=bad)
     with pytest.raises(ParameterError, match=r"below 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03"):
         Stopping(half_width={"overall": 3})
 
 
-def test_a_half_width_alone_is_of_the_overall_score():
-    assert Stopping(half_width=0.05) == Stopping(half_width={"overall": 0.05})
-    assert Stopping(half_width=0.05).half_width == {"overall": 0.05}
-    assert Stopping(half_width=0.05).needs_scores
-    for bad in (0, 5.0, True, "0.05", None):
-        with pytest.raises(ParameterError, match="half-width of 'overall' must be a number above 0 and below 1"):
-            Stopping(half_width=bad)
-
-
 def test_rules_are_those_that_are_given():
-    assert not Stopping().has_rules
-    assert Stopping(ability_error=0.1).has_rules
-    assert not Stopping(ability_error=0.1).needs_scores
-    assert Stopping(half_width={"overall": 0.1}).needs_scores
-    assert Stopping(decision=Decision(threshold=0.0)).needs_scores
+    rules = [
+        Stopping(),
+        Stopping(ability_error=0.1),
+        Stopping(half_width=0.1),
+        Stopping(decision=Decision("math", 0.0)),
+    ]
+    assert [rule.has_rules for rule in rules] == [False, True, True, True]
+    assert [rule.needs_scores for rule in rules[1:]] == [False, True, True]

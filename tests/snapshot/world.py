@@ -106,13 +106,7 @@ def make_world(folder: Path) -> None:
     few = {"models": np.flatnonzero(are_few), "items": items[:12]}
     write_responses(language.take(**few), folder / "whole-runs.parquet")
     bits = builtin_bits_per_byte()[np.ix_(models, items)]
-    pl.DataFrame(
-        {
-            "model_id": np.repeat(part.model_ids, len(items)),
-            "item_id": np.tile(part.item_ids, len(models)),
-            "bits_per_byte": bits.ravel(),
-        }
-    ).write_csv(folder / "losses.csv")
+    pl.DataFrame({**_ids(part), "bits_per_byte": bits.ravel()}).write_csv(folder / "losses.csv")
     samples = load_builtin("bytelms-samples")
     for name, models, items in (("samples", 12, 9), ("few-samples", 24, 45)):
         write_responses(_fewer_samples(_part(samples, models, items)), folder / f"{name}.parquet")
@@ -141,8 +135,13 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     (folder / "some-ids.txt").write_text("\n".join(few.item_ids[::3]) + "\n", encoding="utf-8")
     is_b = np.add.outer(np.arange(few.n_models), np.arange(few.n_items)) % 2 == 0
     choices = np.where(few.responses == 1, "A", np.where(is_b, "B", "C"))
-    ids = {"model_id": np.repeat(few.model_ids, few.n_items), "item_id": np.tile(few.item_ids, few.n_models)}
-    pl.DataFrame({**ids, "choice": choices.ravel()}).write_csv(folder / "choices.csv")
+    pl.DataFrame({**_ids(few), "choice": choices.ravel()}).write_csv(folder / "choices.csv")
+
+
+def _ids(responses: ResponseMatrix) -> dict:
+    """Columns that name the cells, row by row."""
+    models, items = responses.model_ids, responses.item_ids
+    return {"model_id": np.repeat(models, len(items)), "item_id": np.tile(items, len(models))}
 
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:
