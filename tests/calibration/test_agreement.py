@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import betabinom, binom
 
@@ -98,9 +99,9 @@ def test_identical_attempts_say_what_one_of_them_says():
     single = fit_item_model(answers(n_trials=1))
     with pytest.warns(DataWarning, match=AGREE):
         repeated = fit_item_model(answers(n_trials=100))
-    np.testing.assert_allclose(repeated.parameters.loadings, single.parameters.loadings, atol=0.15)
-    np.testing.assert_allclose(repeated.abilities, single.abilities, atol=0.1)
-    np.testing.assert_allclose(repeated.standard_errors, single.standard_errors, rtol=0.1)
+    assert_allclose(repeated.parameters.loadings, single.parameters.loadings, atol=0.15)
+    assert_allclose(repeated.abilities, single.abilities, atol=0.1)
+    assert_allclose(repeated.standard_errors, single.standard_errors, rtol=0.1)
 
 
 @pytest.mark.parametrize("n_trials", [32, 100])

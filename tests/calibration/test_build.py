@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.bank.banks import bank_fingerprint
 from itembank.bank.marks import batches, with_batch
@@ -30,10 +31,10 @@ def bank(responses):
 
 def test_a_bank_holds_what_its_parts_say(responses, bank):
     calibration = fit_item_model(responses)
-    np.testing.assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
+    assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
     expected = item_model_bias(responses, Variational(), bank.targets, rng=np.random.default_rng(3))
-    np.testing.assert_array_equal(bank.item_model_bias, expected)
-    np.testing.assert_array_equal(bank.response_variance, response_variance(responses, bank.targets))
+    assert_array_equal(bank.item_model_bias, expected)
+    assert_array_equal(bank.response_variance, response_variance(responses, bank.targets))
     prior = bank.calibration.prior
     numbers = (prior.mean, prior.covariance, bank.item_model_bias, bank.response_variance)
     assert bank.bank_id == bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
@@ -43,7 +44,7 @@ def test_a_bank_holds_what_its_parts_say(responses, bank):
 def test_the_same_input_gives_the_same_bank(responses, bank):
     again = calibrate(responses, rng=3)
     assert again.bank_id == bank.bank_id
-    np.testing.assert_array_equal(again.item_model_bias, bank.item_model_bias)
+    assert_array_equal(again.item_model_bias, bank.item_model_bias)
 
 
 def test_the_weights_are_the_asked_for(responses):
@@ -91,7 +92,7 @@ def test_continuous_responses_keep_their_raw_scores(rng):
     values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
     bank = calibrate(ResponseMatrix.create(values))
     assert set(bank.calibration.thresholds) == {"all"}
-    np.testing.assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
+    assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
 
 
 def test_a_name_is_a_method_with_as_many_dimensions_as_suit_and_a_spec_is_taken_as_it_is(monkeypatch):

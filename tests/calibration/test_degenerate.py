@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -38,7 +39,7 @@ def prepared(responses, is_degenerate):
 
 def test_items_of_one_response_are_found():
     responses = np.array([[1.0, 0.0, 1.0, np.nan], [1.0, 0.0, 0.0, 1.0], [np.nan, 0.0, 1.0, np.nan]])
-    np.testing.assert_array_equal(find_degenerate(responses), [True, True, False, True])
+    assert_array_equal(find_degenerate(responses), [True, True, False, True])
 
 
 @pytest.mark.parametrize("lower", [0.0, 0.25])
@@ -63,7 +64,7 @@ def test_a_degenerate_item_has_the_mode_of_its_posterior(lower):
 
     expected = minimize(objective, fitted.mean(axis=0), method="BFGS", options={"gtol": 1e-8}).x
     found = np.append(parameters.loadings[12], parameters.intercept[12])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert_allclose(found, expected, atol=1e-5)
     assert parameters.lower_asymptote[12] == lower
 
 
@@ -85,9 +86,9 @@ def test_fitted_items_keep_their_parameters_and_order():
     order = np.array([13, *range(5), 12, *range(5, 12)])
     parameters, covariance = put_back(fit, prepared(responses[:, order], order >= 12), np.zeros(14))
     fitted = np.flatnonzero(order < 12)
-    np.testing.assert_array_equal(parameters.loadings[fitted], fit.loadings)
-    np.testing.assert_array_equal(parameters.intercept[fitted], fit.intercept)
-    np.testing.assert_array_equal(covariance[fitted], fit.item_covariance)
+    assert_array_equal(parameters.loadings[fitted], fit.loadings)
+    assert_array_equal(parameters.intercept[fitted], fit.intercept)
+    assert_array_equal(covariance[fitted], fit.item_covariance)
     assert parameters.intercept[0] > parameters.intercept[6]  # all right above all wrong
 
 
@@ -118,9 +119,9 @@ def test_the_majority_is_predicted_for_every_model_on_request():
     responses[:5, 7] = np.nan
     found = fit_item_model(ResponseMatrix.create(responses), JointMAP("nested", n_dims=2, degenerate="majority"))
     parameters = found.parameters
-    np.testing.assert_array_equal(found.is_degenerate, np.isin(np.arange(12), [3, 7]))
-    np.testing.assert_array_equal(parameters.loadings[[3, 7]], 0.0)
-    np.testing.assert_allclose(expit(parameters.intercept[[3, 7]]), [20.5 / 21.0, 0.5 / 16.0])
+    assert_array_equal(found.is_degenerate, np.isin(np.arange(12), [3, 7]))
+    assert_array_equal(parameters.loadings[[3, 7]], 0.0)
+    assert_allclose(expit(parameters.intercept[[3, 7]]), [20.5 / 21.0, 0.5 / 16.0])
     # the binomial information of n + 1 answers about a logit is (n + 1) p (1 - p)
     variance = found.item_covariance[[3, 7], -1, -1]
-    np.testing.assert_allclose(1.0 / variance, [21.0 * (20.5 * 0.5) / 21.0**2, 16.0 * (15.5 * 0.5) / 16.0**2])
+    assert_allclose(1.0 / variance, [21.0 * (20.5 * 0.5) / 21.0**2, 16.0 * (15.5 * 0.5) / 16.0**2])

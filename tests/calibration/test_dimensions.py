@@ -1,6 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.dimensions import NESTED_CANDIDATES, choose_n_dims, parallel_analysis
@@ -53,7 +54,7 @@ def test_neither_names_nor_places_change_the_choice():
     names = pl.Series("model_id", [f"m{number:02d}" for number in order.permutation(30)])
     other = taken.with_tables(models=taken.models.with_columns(names))
     one, two = (choose_n_dims(each, QUICK, candidates=(1, 2)) for each in (responses, other))
-    np.testing.assert_allclose(two.errors, one.errors, rtol=1e-6)
+    assert_allclose(two.errors, one.errors, rtol=1e-6)
     assert two.n_dims == one.n_dims
 
 
@@ -123,7 +124,7 @@ def test_eigenvalues_are_those_of_the_correlation_matrix(shape):
     varying = responses[:, responses.std(axis=0) > 0]
     expected = np.linalg.eigvalsh(np.corrcoef(varying.T))[::-1]
     found = parallel_analysis(responses, rng, n_shuffles=1).eigenvalues
-    np.testing.assert_allclose(found, expected[: found.shape[0]], atol=1e-10)
+    assert_allclose(found, expected[: found.shape[0]], atol=1e-10)
 
 
 def test_a_nested_model_stays_one_when_its_dimensions_are_chosen():

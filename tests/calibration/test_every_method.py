@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.fits import FitData
@@ -26,8 +27,8 @@ def test_order_of_models_and_items_does_not_matter(method):
     spec = method(tolerance=1e-8 if method is MarginalML else 1e-12)
     one, other = (fitted(each, spec) for each in (data, shuffled))
     closeness = {MarginalML: 1e-5, JointMAP: 1e-3, Variational: 2e-3}[method]
-    np.testing.assert_allclose(other.loadings, one.loadings[cut[1][0]], atol=closeness)
-    np.testing.assert_allclose(other.abilities, one.abilities[cut[0][:, 0]], atol=closeness)
+    assert_allclose(other.loadings, one.loadings[cut[1][0]], atol=closeness)
+    assert_allclose(other.abilities, one.abilities[cut[0][:, 0]], atol=closeness)
 
 
 @METHODS
@@ -44,9 +45,9 @@ def test_stopping_early_says_so(method):
 def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(spec, missing):
     data = simulate(50, 20, n_dims=spec.n_dims, missing=missing).data
     single, counts = fitted(data, spec), fitted(once_each(data), spec)
-    np.testing.assert_allclose(counts.loadings, single.loadings, atol=1e-6)
-    np.testing.assert_allclose(counts.intercept, single.intercept, atol=1e-6)
-    np.testing.assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
+    assert_allclose(counts.loadings, single.loadings, atol=1e-6)
+    assert_allclose(counts.intercept, single.intercept, atol=1e-6)
+    assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
 
 
 def simulated_at_scale(n_models, n_items, seed=5):
@@ -73,7 +74,7 @@ def test_benchmark_scale(spec):
     z = (np.column_stack([found.loadings, found.intercept]) - np.column_stack([slope, -slope * difficulty])) / errors
     # Binomial error is 0.003. Without a prior, items with few right or wrong answers have skewed errors; with one,
     # slopes are drawn to each other more (0.4) than these differ (0.42). Joint MAP takes abilities as known, to 0.03.
-    np.testing.assert_allclose(np.mean(np.abs(z) < 1.96, axis=0), 0.95, atol=0.02)
+    assert_allclose(np.mean(np.abs(z) < 1.96, axis=0), 0.95, atol=0.02)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from itembank.bank.bank_files import load_bank, save_bank
@@ -93,7 +94,7 @@ def test_a_response_without_a_trial_is_refused():
 @pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
 def test_items_answered_alike_in_all_trials_are_flagged_and_get_parameters(family):
     found = fit_item_model(simulated(family, edges=True), Variational(family=family))
-    np.testing.assert_array_equal(np.flatnonzero(found.is_degenerate), [3, 12])
+    assert_array_equal(np.flatnonzero(found.is_degenerate), [3, 12])
     difficulty = -found.parameters.intercept
     assert difficulty[3] == difficulty.max()
     assert difficulty[12] == difficulty.min()
@@ -124,7 +125,7 @@ def test_single_precision_responses_stay_so():
     single = ResponseMatrix.create(made.responses.astype(np.float32), scenarios=SCENARIOS)
     assert single.responses.dtype == np.float32
     found, other = (fit_item_model(one, Variational(family="beta", tolerance=1e-3)) for one in (single, made))
-    np.testing.assert_allclose(found.parameters.loadings, other.parameters.loadings, atol=0.01)
+    assert_allclose(found.parameters.loadings, other.parameters.loadings, atol=0.01)
 
 
 @pytest.mark.parametrize(("precision", "n_precisions"), [("scenario", 2), ("global", 1), (9.0, 1)])
@@ -134,7 +135,7 @@ def test_precisions(precision, n_precisions):
     found = fit_item_model(simulated("beta"), spec)
     assert np.unique(found.parameters.precision).size == n_precisions
     if precision == 9.0:
-        np.testing.assert_array_equal(found.parameters.precision, 9.0)
+        assert_array_equal(found.parameters.precision, 9.0)
         assert found.log_precision_error is None
     else:
         assert np.all(found.log_precision_error > 0.0)
@@ -149,14 +150,14 @@ def test_banks_keep_their_family_in_folds_and_files(family, tmp_path, monkeypatc
     loaded = load_bank(tmp_path / "bank")
     assert spec_of(loaded.calibration) == spec
     if bank.calibration.log_precision_error is not None:
-        np.testing.assert_array_equal(loaded.calibration.log_precision_error, bank.calibration.log_precision_error)
+        assert_array_equal(loaded.calibration.log_precision_error, bank.calibration.log_precision_error)
     made = folds(loaded)
     assert {fold.bank.parameters.family for fold in made} == {family}
     fold = made[0]
     expected = fit_item_model(fold.bank.responses, spec).parameters
-    np.testing.assert_allclose(fold.bank.parameters.intercept, expected.intercept)
+    assert_allclose(fold.bank.parameters.intercept, expected.intercept)
     if expected.precision is not None:
-        np.testing.assert_allclose(fold.bank.parameters.precision, expected.precision)
+        assert_allclose(fold.bank.parameters.precision, expected.precision)
 
 
 def test_the_bias_counts_trials():

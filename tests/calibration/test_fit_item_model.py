@@ -1,6 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
@@ -49,14 +50,14 @@ def test_fractions_are_made_binary_and_thresholds_kept():
         found = fit_item_model(matrix)
     assert set(found.thresholds) == {"graded"}
     assert 0.1 < found.thresholds["graded"] <= 0.8
-    np.testing.assert_allclose(found.parameters.loadings, fit_item_model(matrix_of(truth.data)).parameters.loadings)
+    assert_allclose(found.parameters.loadings, fit_item_model(matrix_of(truth.data)).parameters.loadings)
 
 
 def test_input_is_left_alone():
     matrix = matrix_of(simulate(30, 20, missing=0.2, seed=3).data)
     before = matrix.responses.copy()
     fit_item_model(matrix)
-    np.testing.assert_array_equal(matrix.responses, before)
+    assert_array_equal(matrix.responses, before)
 
 
 def test_too_few_models():
@@ -89,7 +90,7 @@ def test_stopping_early_warns_with_advice():
 
 def test_chance_comes_first_then_options():
     items = pl.DataFrame({"item_id": ["a", "b"], "chance": [0.1, None], "n_options": [4, 5]})
-    np.testing.assert_allclose(known_lower_asymptote(items), [0.1, 0.2])
+    assert_allclose(known_lower_asymptote(items), [0.1, 0.2])
 
 
 @pytest.mark.parametrize("chance", [None, 1.0, -0.1, float("nan")])
@@ -108,7 +109,7 @@ def test_known_guessing_becomes_the_lower_asymptote():
     data = simulate(60, 30, guessing=0.25, seed=8).data
     items = pl.DataFrame({"item_id": [f"i{k}" for k in range(30)], "n_options": [4] * 30})
     found = fit_item_model(matrix_of(data, items=items), Variational(known_guessing=True))
-    np.testing.assert_array_equal(found.parameters.lower_asymptote, 0.25)
+    assert_array_equal(found.parameters.lower_asymptote, 0.25)
 
 
 def test_a_method_without_an_item_model_says_so():
@@ -130,8 +131,8 @@ def test_many_answers_are_fitted_where_they_are_to_the_same_end(missing, monkeyp
     found = fit_item_model(ResponseMatrix.create(answers), spec)
     again = fit_item_model(ResponseMatrix.create(answers.astype(np.float32)), spec)
     assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
-    np.testing.assert_array_equal(found.is_degenerate, expected.is_degenerate)
-    np.testing.assert_array_equal(again.parameters.loadings, found.parameters.loadings)
-    np.testing.assert_allclose(found.parameters.loadings, expected.parameters.loadings, atol=1e-3)
-    np.testing.assert_allclose(found.parameters.intercept, expected.parameters.intercept, atol=1e-3)
-    np.testing.assert_allclose(found.abilities, expected.abilities, atol=1e-3)
+    assert_array_equal(found.is_degenerate, expected.is_degenerate)
+    assert_array_equal(again.parameters.loadings, found.parameters.loadings)
+    assert_allclose(found.parameters.loadings, expected.parameters.loadings, atol=1e-3)
+    assert_allclose(found.parameters.intercept, expected.parameters.intercept, atol=1e-3)
+    assert_allclose(found.abilities, expected.abilities, atol=1e-3)

@@ -1,6 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.item_model_bias import (
@@ -55,7 +56,7 @@ def test_error_is_the_mean_over_models_of_weighted_mean_differences(rng):
                 errors.append(abs(predicted_score - np.average(responses[model, cells], weights=weights)))
         expected.append(np.mean(errors))
     found = mean_absolute_error(score_errors(responses, predicted, hidden, targets, columns))
-    np.testing.assert_allclose(found, expected)
+    assert_allclose(found, expected)
 
 
 def test_a_scenario_without_a_hidden_item_is_not_measured():
@@ -65,7 +66,7 @@ def test_a_scenario_without_a_hidden_item_is_not_measured():
     found = mean_absolute_error(
         score_errors(np.ones((3, 2)), np.zeros((3, 2)), np.array([True, False]), targets, np.arange(2))
     )
-    np.testing.assert_array_equal(found, [1.0, np.nan])
+    assert_array_equal(found, [1.0, np.nan])
 
 
 def test_a_true_item_model_leaves_only_the_noise_of_the_hidden_items():
@@ -93,7 +94,7 @@ def test_the_generator_decides_the_split():
     one, again, other = (
         item_model_bias(responses, Variational(), targets, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    np.testing.assert_array_equal(one, again)
+    assert_array_equal(one, again)
     assert not np.array_equal(one, other)
 
 
@@ -147,7 +148,7 @@ def test_response_variance_is_the_mean_sample_variance(rng):
     scenario = np.arange(30) % 3
     targets = ScoreTargets.create(simulated(5, 30, 1, seed=7).items)
     expected = [np.mean([np.nanvar(row[scenario == j], ddof=1) for row in responses]) for j in range(3)]
-    np.testing.assert_allclose(response_variance(ResponseMatrix.create(responses), targets), expected)
+    assert_allclose(response_variance(ResponseMatrix.create(responses), targets), expected)
 
 
 def test_response_variance_follows_the_target_weights(rng):
@@ -157,9 +158,9 @@ def test_response_variance_follows_the_target_weights(rng):
     found = response_variance(ResponseMatrix.create(np.array([[1.0, 0.0, 0.5]])), targets)
     mean = 0.5 + 0.125
     spread = 0.5 * (1 - mean) ** 2 + 0.25 * mean**2 + 0.25 * (0.5 - mean) ** 2
-    np.testing.assert_allclose(found, [spread / (1.0 - 0.375)])
+    assert_allclose(found, [spread / (1.0 - 0.375)])
 
 
 def test_a_single_response_has_no_variance():
     targets = ScoreTargets.create(pl.DataFrame({"item_id": ["1"], "scenario": ["a"], "subscenario": [""]}))
-    np.testing.assert_array_equal(response_variance(ResponseMatrix.create(np.array([[1.0], [0.0]])), targets), [0.0])
+    assert_array_equal(response_variance(ResponseMatrix.create(np.array([[1.0], [0.0]])), targets), [0.0])

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.calibration.fits import Fit, standardise
 from itembank.irt.parameters import AbilityPrior
@@ -28,7 +29,7 @@ def _problem(seed, n_models=30, n_items=40, n_dims=3):
 def test_predicted_logits_do_not_change(n_dims):
     before = _problem(1, n_dims=n_dims)
     after = _standardised(*before)
-    np.testing.assert_allclose(
+    assert_allclose(
         after.abilities @ after.loadings.T + after.intercept, before[3] @ before[0].T + before[1], atol=1e-12
     )
 
@@ -37,12 +38,12 @@ def test_variance_of_each_logit_is_that_of_the_moved_ability():
     loadings, intercept, item_covariance, abilities, ability_covariance = _problem(2)
     after = _standardised(loadings, intercept, item_covariance, abilities, ability_covariance)
     from_ability = np.einsum("id,lde,ie->li", loadings, ability_covariance, loadings)
-    np.testing.assert_allclose(
+    assert_allclose(
         np.einsum("id,lde,ie->li", after.loadings, after.ability_covariance, after.loadings), from_ability, rtol=1e-10
     )
     design = np.column_stack([abilities, np.ones(len(abilities))])
     moved = np.column_stack([after.abilities, np.ones(len(abilities))])
-    np.testing.assert_allclose(
+    assert_allclose(
         np.einsum("la,iab,lb->li", moved, after.item_covariance, moved),
         np.einsum("la,iab,lb->li", design, item_covariance, design),
         rtol=1e-9,
@@ -51,11 +52,11 @@ def test_variance_of_each_logit_is_that_of_the_moved_ability():
 
 def test_abilities_have_mean_zero_and_total_covariance_one_on_principal_axes():
     after = _standardised(*_problem(3))
-    np.testing.assert_allclose(after.abilities.mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(after.abilities.mean(axis=0), 0.0, atol=1e-12)
     total = np.cov(after.abilities.T, bias=True) + after.ability_covariance.mean(axis=0)
-    np.testing.assert_allclose(total, np.eye(3), atol=1e-12)
+    assert_allclose(total, np.eye(3), atol=1e-12)
     gram = after.loadings.T @ after.loadings
-    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-10)
+    assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-10)
     assert np.all(np.diff(np.diag(gram)) < 0.0)
     assert np.all(after.loadings.sum(axis=0) > 0.0)
 
@@ -76,7 +77,7 @@ def test_result_does_not_depend_on_the_scale_and_axes_of_the_input():
         back @ ability_covariance @ back.T,
     )
     for name in ARRAYS:
-        np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
+        assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
 
 
 def test_a_dimension_that_nobody_uses_keeps_its_prior_variance():
@@ -84,5 +85,5 @@ def test_a_dimension_that_nobody_uses_keeps_its_prior_variance():
     loadings[:, 2], abilities[:, 2], ability_covariance[:, 2, :], ability_covariance[:, :, 2] = (0.0, 0.0, 0.0, 0.0)
     ability_covariance[:, 2, 2] = 1.0
     after = _standardised(loadings, intercept, item_covariance, abilities, ability_covariance)
-    np.testing.assert_allclose(after.loadings[:, 2], 0.0, atol=1e-12)
-    np.testing.assert_allclose(after.ability_covariance[:, 2, 2], 1.0, atol=1e-10)
+    assert_allclose(after.loadings[:, 2], 0.0, atol=1e-12)
+    assert_allclose(after.ability_covariance[:, 2, 2], 1.0, atol=1e-10)

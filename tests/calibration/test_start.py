@@ -2,6 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from itembank.calibration import start as starts
@@ -23,9 +24,9 @@ def test_spans_the_leading_singular_vectors(n_models, n_items):
     expected = np.linalg.svd(standardised, full_matrices=False)[0][:, :2]
     found = start_abilities(responses, None, n_dims=2)
     cosines = np.linalg.svd(expected.T @ np.linalg.qr(found)[0], compute_uv=False)
-    np.testing.assert_allclose(cosines, 1.0, atol=1e-4)
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(np.mean(found**2, axis=0), 1.0)
+    assert_allclose(cosines, 1.0, atol=1e-4)
+    assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(np.mean(found**2, axis=0), 1.0)
 
 
 def test_first_direction_points_to_more_right_answers():
@@ -38,7 +39,7 @@ def test_missing_cells_say_nothing():
     data = simulate(80, 200, missing=0.3, seed=5).data
     found = start_abilities(data.responses, data.observed, n_dims=1)
     filled_otherwise = np.where(data.observed, data.responses, 1.0)
-    np.testing.assert_array_equal(found, start_abilities(filled_otherwise, data.observed, n_dims=1))
+    assert_array_equal(found, start_abilities(filled_otherwise, data.observed, n_dims=1))
 
 
 def test_more_dimensions_than_the_data_have_are_zero():
@@ -46,7 +47,7 @@ def test_more_dimensions_than_the_data_have_are_zero():
     found = start_abilities(responses, None, n_dims=6)
     assert found.shape == (4, 6)
     assert np.isfinite(found).all()
-    np.testing.assert_array_equal(found[:, 3:], 0.0)
+    assert_array_equal(found[:, 3:], 0.0)
 
 
 @pytest.mark.parametrize(("n_models", "n_items"), [(20, 35), (35, 20)])
@@ -61,7 +62,7 @@ def test_additive_effects_are_the_least_squares(n_models, n_items):
     design[np.arange(rows.size), n_models + columns] = 1.0
     design[rows.size + np.arange(n_models), np.arange(n_models)] = np.sqrt(DRAWN)
     expected = np.linalg.lstsq(design, np.append(values[observed], np.zeros(n_models)), rcond=None)[0]
-    np.testing.assert_allclose(np.append(theta, intercept), expected, atol=1e-10)
+    assert_allclose(np.append(theta, intercept), expected, atol=1e-10)
 
 
 def test_linked_abilities_see_through_which_items_were_answered():
@@ -72,8 +73,8 @@ def test_linked_abilities_see_through_which_items_were_answered():
     observed[19:21] = True
     responses = np.where(observed, rng.random((40, 300)) < expit(theta + 1.5 * (np.arange(300) < 150)), 0.0)
     found = linked_abilities(responses, observed, n_dims=2)
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(found.std(axis=0), 1.0)
+    assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(found.std(axis=0), 1.0)
     assert np.corrcoef(found[:, 0], theta[:, 0])[0, 1] > 0.95
     assert abs(np.corrcoef(start_abilities(responses, observed, n_dims=1)[:, 0], theta[:, 0])[0, 1]) < 0.8
 
@@ -81,7 +82,7 @@ def test_linked_abilities_see_through_which_items_were_answered():
 def test_linked_abilities_of_models_that_all_do_alike_are_zero():
     observed = np.array([[True, True, False], [False, True, True]])
     found = linked_abilities(np.where(observed, 0.5, 0.0), observed, n_dims=1)
-    np.testing.assert_allclose(found, 0.0, atol=1e-9)
+    assert_allclose(found, 0.0, atol=1e-9)
 
 
 N_MODELS, N_ITEMS, N_TRIALS = 60, 120, 10
@@ -163,7 +164,7 @@ def test_first_start_is_kept_where_both_lead_to_one_end(spec, missing, monkeypat
     fit = fit_by(spec, data)
     alone = from_start(fit, start_abilities(data.responses, data.observed, n_dims=1), monkeypatch)
     monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
-    np.testing.assert_array_equal(fit().history, alone.history)
+    assert_array_equal(fit().history, alone.history)
 
 
 @pytest.mark.parametrize(("item_model", "n_dims", "advice"), [("2pl", 1, "positive_discr"), ("mirt", 2, "fewer ab")])

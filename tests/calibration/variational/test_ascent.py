@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from itembank.calibration.start import start_abilities
@@ -72,15 +73,15 @@ def test_items_that_fell_are_put_back():
     spoiled[:7] += 50.0  # the update of these items now goes astray
     wrong = type(before)(before.precision, spoiled, before.likelihood)
     swept, found, steps = improve_items(blocks, posterior, wrong, np.ones(40), rule=normal_expectation, with_cross=True)
-    np.testing.assert_array_equal(swept.item_mean[:7], posterior.item_mean[:7])
-    np.testing.assert_array_equal(steps[:7], 0.5)
+    assert_array_equal(swept.item_mean[:7], posterior.item_mean[:7])
+    assert_array_equal(steps[:7], 0.5)
     assert not np.array_equal(swept.item_mean[7:], posterior.item_mean[7:])
     expected = ability_statistics(blocks, swept, normal_expectation, with_cross=True)
-    np.testing.assert_allclose(found.linear, expected.linear, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.precision, expected.precision, rtol=1e-9)
-    np.testing.assert_allclose(found.likelihood, expected.likelihood, rtol=1e-9)
-    np.testing.assert_allclose(found.cross[0], expected.cross[0], rtol=1e-9)
-    np.testing.assert_allclose(found.cross[1], expected.cross[1], rtol=1e-9, atol=1e-12)
+    assert_allclose(found.linear, expected.linear, rtol=1e-9, atol=1e-9)
+    assert_allclose(found.precision, expected.precision, rtol=1e-9)
+    assert_allclose(found.likelihood, expected.likelihood, rtol=1e-9)
+    assert_allclose(found.cross[0], expected.cross[0], rtol=1e-9)
+    assert_allclose(found.cross[1], expected.cross[1], rtol=1e-9, atol=1e-12)
 
 
 def log_cosh_bound(mean, variance):
@@ -144,7 +145,7 @@ def test_reaches_the_maximum_that_a_general_optimiser_finds(rule, log_cosh):
         ]
     )
     assert negative(ours) == pytest.approx(best.fun, abs=1e-6)
-    np.testing.assert_allclose(ours, best.x, atol=5e-3)
+    assert_allclose(ours, best.x, atol=5e-3)
 
 
 def test_item_divergence_decides_with_the_likelihood():
@@ -166,7 +167,7 @@ def test_parameters_have_settled_once_none_moves_by_its_own_error():
 
 def test_the_spread_of_item_parameters_is_bounded():
     shape = np.array([4.0, 4.0])
-    np.testing.assert_array_equal(bounded_rate(np.array([2.0, 1e9]), shape), [2.0, 4.0 / LEAST_PRECISION])
+    assert_array_equal(bounded_rate(np.array([2.0, 1e9]), shape), [2.0, 4.0 / LEAST_PRECISION])
 
 
 N_MODELS, N_ITEMS, N_DIMS = 20, 30, 2
@@ -217,8 +218,8 @@ def test_step_solves_the_coupled_system(state):
     items, abilities = dense_newton_step(blocks, posterior, statistics)
     spread = update_abilities(posterior, statistics, 1.0).abilities_spread
     moved = coupled_step(posterior, statistics, statistics.cross, spread, max_iterations=200, relative_residual=1e-10)
-    np.testing.assert_allclose(moved.ability_mean - posterior.ability_mean, abilities, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(moved.item_mean - posterior.item_mean, items, rtol=1e-6, atol=1e-9)
+    assert_allclose(moved.ability_mean - posterior.ability_mean, abilities, rtol=1e-6, atol=1e-9)
+    assert_allclose(moved.item_mean - posterior.item_mean, items, rtol=1e-6, atol=1e-9)
 
 
 def test_cross_derivatives_are_those_of_the_objective(state):
@@ -241,4 +242,4 @@ def test_cross_derivatives_are_those_of_the_objective(state):
     behind = gradient(replace(flat, ability_mean=flat.ability_mean - step * direction))
     cross = ability_statistics(blocks, flat, normal_expectation, with_cross=True).cross
     coupling = replace(Coupling.at(flat, cross), item_covariance=np.tile(np.eye(3), (N_ITEMS, 1, 1)))
-    np.testing.assert_allclose(-(ahead - behind) / (2 * step), coupling.items_follow(direction), rtol=1e-4, atol=1e-5)
+    assert_allclose(-(ahead - behind) / (2 * step), coupling.items_follow(direction), rtol=1e-4, atol=1e-5)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
@@ -71,9 +72,9 @@ def test_every_answer_is_in_one_block_once(observed):
         models = slice(None) if part.models is None else part.models
         values[part.items, models] += part.values
         weights[part.items, models] += 1.0 if part.weights is None else part.weights
-    np.testing.assert_array_equal(values, copied.values)
-    np.testing.assert_array_equal(weights, observed.T)
-    np.testing.assert_allclose(uncopied.mean_values(), copied.mean_values(), rtol=1e-12, atol=1e-15)
+    assert_array_equal(values, copied.values)
+    assert_array_equal(weights, observed.T)
+    assert_allclose(uncopied.mean_values(), copied.mean_values(), rtol=1e-12, atol=1e-15)
     assert uncopied.n_cells == copied.n_cells
 
 
@@ -81,11 +82,11 @@ def test_data_in_a_larger_matrix_are_copied_as_they_would_have_been(observed):
     numbers, large = data_of(observed)
     some = np.array([5, 2, 40])
     for found, expected in ((large.copied(), numbers), (large.take_items(some).copied(), numbers.take_items(some))):
-        np.testing.assert_array_equal(found.responses, expected.responses)
+        assert_array_equal(found.responses, expected.responses)
         seen = [
             np.ones(one.responses.shape, bool) if one.observed is None else one.observed for one in (found, expected)
         ]
-        np.testing.assert_array_equal(*seen)
+        assert_array_equal(*seen)
         assert found.columns is None
         assert found.n_cells == expected.n_cells
 
@@ -106,7 +107,7 @@ def test_statistics_are_those_of_a_copy(observed, n_dims, guessing):
     for statistics in (item_statistics, ability_statistics):
         expected, found = (statistics(one, posterior, normal_expectation) for one in (copied, uncopied))
         for name in ("precision", "linear", "likelihood"):
-            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+            assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
 
 
 def test_statistics_of_all_items_are_those_of_parts_together(observed):
@@ -118,7 +119,7 @@ def test_statistics_of_all_items_are_those_of_parts_together(observed):
         item_statistics(uncopied.take_items(part), posterior.take_items(part), normal_expectation) for part in parts
     ]
     whole = item_statistics(uncopied, posterior, normal_expectation)
-    np.testing.assert_allclose(np.concatenate([one.linear for one in of_items]), whole.linear[np.concatenate(parts)])
+    assert_allclose(np.concatenate([one.linear for one in of_items]), whole.linear[np.concatenate(parts)])
     swept = [
         improve_items(
             uncopied.take_items(part), posterior.take_items(part), one, np.ones(part.size), rule=normal_expectation
@@ -128,9 +129,9 @@ def test_statistics_of_all_items_are_those_of_parts_together(observed):
     together, of_abilities, _ = improve_items(uncopied, posterior, whole, np.ones(N_ITEMS), rule=normal_expectation)
     for name in ("precision", "linear"):
         found = sum(getattr(of_part, name) for _, of_part, _ in swept)
-        np.testing.assert_allclose(found, getattr(of_abilities, name), rtol=1e-9)
+        assert_allclose(found, getattr(of_abilities, name), rtol=1e-9)
     means = np.concatenate([one.item_mean for one, _, _ in swept])
-    np.testing.assert_allclose(means, together.item_mean[np.concatenate(parts)], rtol=1e-9)
+    assert_allclose(means, together.item_mean[np.concatenate(parts)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("design", list(DESIGNS))
@@ -143,6 +144,6 @@ def test_the_fit_is_that_of_a_copy(design, monkeypatch):
     expected, found = (fit_variational(one, spec, progress=silent) for one in (numbers, large))
     assert found.n_iterations == expected.n_iterations
     for name in ("loadings", "intercept", "item_covariance", "abilities", "ability_covariance", "history"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-6)
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-6)
     if design == "complete":
-        np.testing.assert_array_equal(found.loadings, expected.loadings)
+        assert_array_equal(found.loadings, expected.loadings)

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import Variational
@@ -85,8 +86,8 @@ def test_one_trial_a_response_is_right_or_wrong(family):
     plain = fit(replace(data, family="bernoulli", n_trials=None, precision_index=None))
     found = fit(replace(data, family=family), replace(EXACT, precision=5.0))
     tolerance = 1e-10 if family == "binomial" else 3e-3  # other steps lead to the same optimum
-    np.testing.assert_allclose(found.loadings, plain.loadings, atol=tolerance)
-    np.testing.assert_allclose(logits(found), logits(plain), atol=5 * tolerance)
+    assert_allclose(found.loadings, plain.loadings, atol=tolerance)
+    assert_allclose(logits(found), logits(plain), atol=5 * tolerance)
     of_precision = 0.0 if family == "binomial" else log_prior(np.full(2, 5.0))
     assert found.history[-1] - of_precision == pytest.approx(plain.history[-1], abs=1e-2)
 
@@ -105,17 +106,17 @@ def test_counts_say_what_as_many_single_answers_say(rule):
     items = np.tile(np.arange(9), 4)
     found = ability_statistics(counted, posterior, rule)
     repeated = ability_statistics(of_items, posterior.take_items(items), rule)
-    np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)
-    np.testing.assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
+    assert_allclose(found.precision, repeated.precision, rtol=1e-10)
+    assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
     models = np.tile(np.arange(7), 4)
     of_models = make_blocks(FitData(np.vstack(answers), None, np.zeros(9)), single_precision=False)
     widened = replace(
         posterior, ability_mean=posterior.ability_mean[models], abilities_spread=posterior.abilities_spread.take(models)
     )
     found, repeated = item_statistics(counted, posterior, rule), item_statistics(of_models, widened, rule)
-    np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)
-    np.testing.assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.likelihood, repeated.likelihood, rtol=1e-10)
+    assert_allclose(found.precision, repeated.precision, rtol=1e-10)
+    assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
+    assert_allclose(found.likelihood, repeated.likelihood, rtol=1e-10)
 
 
 @pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
@@ -124,8 +125,8 @@ def test_missing_cells_are_as_if_never_asked(family):
     filled = replace(data, responses=np.where(data.observed, data.responses, 0.75))
     spec = replace(EXACT, tolerance=1e-3)
     found, other = fit(data, spec), fit(filled, spec)
-    np.testing.assert_allclose(found.loadings, other.loadings, rtol=1e-9)
-    np.testing.assert_allclose(found.abilities, other.abilities, atol=1e-9)
+    assert_allclose(found.loadings, other.loadings, rtol=1e-9)
+    assert_allclose(found.abilities, other.abilities, atol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["beta", "beta-binomial"])
@@ -134,8 +135,8 @@ def test_items_keep_their_order_whatever_precision_they_share(family):
     order = np.argsort(data.precision_index, kind="stable")
     rough = replace(EXACT, tolerance=1e-4)
     found, sorted_first = fit(data, rough), fit(data.take_items(order), rough)
-    np.testing.assert_allclose(found.loadings[order], sorted_first.loadings, rtol=1e-8)
-    np.testing.assert_array_equal(found.precision[order], sorted_first.precision)
+    assert_allclose(found.loadings[order], sorted_first.loadings, rtol=1e-8)
+    assert_array_equal(found.precision[order], sorted_first.precision)
 
 
 def test_known_guessing_of_probabilities():
@@ -145,7 +146,7 @@ def test_known_guessing_of_probabilities():
     responses = np.clip(rng.beta(50 * chances, 50 * (1 - chances)), 1e-6, 1 - 1e-6)
     data = FitData(responses, None, lower, family="beta", precision_index=np.zeros(60, dtype=np.int64))
     found = fit(data, CLOSE)
-    np.testing.assert_allclose(found.precision, 50.0, rtol=0.1)
+    assert_allclose(found.precision, 50.0, rtol=0.1)
     assert np.abs(found.intercept - intercept).mean() < 0.12
     assert np.corrcoef(found.loadings[:, 0], slope)[0, 1] > 0.95
     assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.995
@@ -179,9 +180,9 @@ def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
     found = fit(data, CLOSE)
     monkeypatch.setattr("itembank.calibration.variational.fit.LARGE", 0)
     other = fit(data, CLOSE)
-    np.testing.assert_allclose(other.loadings, found.loadings, atol=0.02)
-    np.testing.assert_allclose(other.intercept, found.intercept, atol=0.02)
-    np.testing.assert_allclose(other.precision, found.precision, rtol=0.01)
+    assert_allclose(other.loadings, found.loadings, atol=0.02)
+    assert_allclose(other.intercept, found.intercept, atol=0.02)
+    assert_allclose(other.precision, found.precision, rtol=0.01)
 
 
 def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
@@ -190,7 +191,7 @@ def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
     monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 40)
     staged = fit(data, CLOSE)
     assert staged.history[-1] == pytest.approx(whole.history[-1], abs=1.0)
-    np.testing.assert_allclose(staged.precision, whole.precision, rtol=1e-3)
+    assert_allclose(staged.precision, whole.precision, rtol=1e-3)
 
 
 def test_positive_slopes():

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma, expit, log_expit, logit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
@@ -33,13 +34,13 @@ def test_history_rises_and_the_scale_is_standard(item_model, n_dims):
     assert found.converged
     assert np.diff(found.history).min() >= 0.0
     second = found.ability_covariance.mean(axis=0) + found.abilities.T @ found.abilities / 40
-    np.testing.assert_allclose(second, np.eye(n_dims), atol=1e-8)
-    np.testing.assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-8)
+    assert_allclose(second, np.eye(n_dims), atol=1e-8)
+    assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-8)
     gram = found.loadings.T @ found.loadings
-    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-6 * gram[0, 0])
+    assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-6 * gram[0, 0])
     assert np.all(np.diff(np.diag(gram)) <= 0.0)
     assert np.all(found.loadings.sum(axis=0) > 0.0)
-    np.testing.assert_array_equal(found.prior.covariance, np.eye(n_dims))
+    assert_array_equal(found.prior.covariance, np.eye(n_dims))
 
 
 def simulate_nested(n_models, n_items, *, seed):
@@ -61,12 +62,12 @@ def test_nested_keeps_its_structure():
     assert found.converged
     assert np.diff(found.history).min() >= 0.0
     second = found.ability_covariance.mean(axis=0) + found.abilities.T @ found.abilities / 80
-    np.testing.assert_allclose(np.diag(second), 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(found.prior.covariance, second, atol=1e-9)
+    assert_allclose(np.diag(second), 1.0, atol=1e-9)
+    assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(found.prior.covariance, second, atol=1e-9)
     means = found.loadings.mean(axis=0)
     assert means[0] > 1.0
-    np.testing.assert_allclose(means[1:], 0.0, atol=1e-9)
+    assert_allclose(means[1:], 0.0, atol=1e-9)
     assert np.all(np.diff(np.sum(found.loadings[:, 1:] ** 2, axis=0)) <= 0.0)
 
 
@@ -100,10 +101,10 @@ def test_nested_is_mirt_with_fewer_free_means():
 def test_missing_cells_are_as_if_never_asked():
     data = simulate(40, 60, missing=0.3, seed=3).data
     filled = replace(data, responses=np.where(data.observed, data.responses, 1.0))
-    np.testing.assert_array_equal(fit(data).loadings, fit(filled).loadings)
+    assert_array_equal(fit(data).loadings, fit(filled).loadings)
     complete = simulate(40, 60, seed=3).data
     masked = replace(complete, observed=np.ones((40, 60), dtype=bool))
-    np.testing.assert_allclose(fit(masked).loadings, fit(complete).loadings, rtol=1e-6)
+    assert_allclose(fit(masked).loadings, fit(complete).loadings, rtol=1e-6)
 
 
 def test_an_item_nobody_was_asked_changes_no_other_item():
@@ -113,8 +114,8 @@ def test_an_item_nobody_was_asked_changes_no_other_item():
     extra = FitData(np.column_stack([data.responses, np.zeros(40)]), observed, np.zeros(61))
     found, alone = fit(extra), fit(data)
     # the extra item still has the prior as its posterior, which moves the prior's parameters a little
-    np.testing.assert_allclose(found.loadings[:60], alone.loadings, atol=0.02)
-    np.testing.assert_allclose(found.abilities, alone.abilities, atol=0.01)
+    assert_allclose(found.loadings[:60], alone.loadings, atol=0.02)
+    assert_allclose(found.abilities, alone.abilities, atol=0.01)
 
 
 def test_single_precision_changes_little():
@@ -123,9 +124,9 @@ def test_single_precision_changes_little():
     single = fit(data, replace(spec, single_precision=True))
     double = fit(data, spec)
     assert not np.array_equal(single.loadings, double.loadings)
-    np.testing.assert_allclose(expit(logits(single)), expit(logits(double)), atol=2e-3)
+    assert_allclose(expit(logits(single)), expit(logits(double)), atol=2e-3)
     few = fit(data, replace(spec, single_precision="auto"))
-    np.testing.assert_array_equal(few.loadings, double.loadings)
+    assert_array_equal(few.loadings, double.loadings)
 
 
 def test_known_guessing_finds_what_a_plain_fit_cannot():
@@ -150,7 +151,7 @@ def test_a_subset_first_leads_to_the_same_place(monkeypatch):
     staged = fit(data)
     assert staged.history[-1] == pytest.approx(whole.history[-1], rel=1e-6)
     assert np.diff(staged.history).min() >= 0.0
-    np.testing.assert_allclose(logits(staged), logits(whole), atol=0.02)
+    assert_allclose(logits(staged), logits(whole), atol=0.02)
 
 
 def test_the_subset_spreads_over_difficulty():
@@ -158,9 +159,7 @@ def test_the_subset_spreads_over_difficulty():
     chosen = spread_over_difficulty(blocks.mean_values(), 50)
     assert len(np.unique(chosen)) == 50
     means = blocks.values.sum(axis=1) / blocks.weights.sum(axis=1)
-    np.testing.assert_allclose(
-        np.quantile(means[chosen], [0.1, 0.5, 0.9]), np.quantile(means, [0.1, 0.5, 0.9]), atol=0.03
-    )
+    assert_allclose(np.quantile(means[chosen], [0.1, 0.5, 0.9]), np.quantile(means, [0.1, 0.5, 0.9]), atol=0.03)
 
 
 def test_progress_is_reported_and_ends():
@@ -243,7 +242,7 @@ def test_intervals_cover_and_difficulty_is_unbiased(n_models, n_items, missing):
         true, estimated = -truth.intercept / truth.loadings[:, 0], -found.intercept / found.loadings[:, 0]
         usual = (np.abs(true) < 2.0) & (truth.loadings[:, 0] > 0.5)
         slopes.append(np.polyfit(true[usual], estimated[usual], 1)[0])
-    np.testing.assert_allclose(np.mean(covered, axis=0), 0.95, atol=0.03)
+    assert_allclose(np.mean(covered, axis=0), 0.95, atol=0.03)
     # shrinkage of slopes and intercepts nearly cancels in their ratio; what remains is of the order of 1 / n_models
     assert np.mean(slopes) == pytest.approx(1.0, abs=3.0 * np.std(slopes) / np.sqrt(8) + 3.0 / n_models)
 
@@ -312,10 +311,10 @@ def test_outlying_logits_end_five_standard_deviations_off_and_others_stay(missin
     centre, known = digamma(a) - digamma(b), np.ones(x.shape) if observed is None else observed.T
     expected = np.clip(blocks.values, centre - MOST_SDS * sd, centre + MOST_SDS * sd)
     expected = np.where(known, expected, blocks.values)
-    np.testing.assert_allclose(drawn.values, expected, atol=0.05)
+    assert_allclose(drawn.values, expected, atol=0.05)
     assert n_drawn == np.sum(expected != blocks.values) > 0
     moved = beta_data(expit(drawn.values.T), observed)
-    np.testing.assert_allclose(
+    assert_allclose(
         constants_of(drawn, rule), constants_of(make_blocks(moved, single_precision=False), rule), rtol=1e-9
     )
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.calibration.variational import blocks as variational_blocks
 from itembank.calibration.variational.blocks import make_blocks
@@ -47,12 +48,12 @@ def test_statistics_are_the_sums_they_claim_to_be(rule, missing, monkeypatch):
             of_models[model] += curvature * squares[:2, :2]
             of_models_linear[model] += (centred + tilt) * beta[:2] - curvature * squares[:2, 2]
             likelihood[item] += centred * mean - log_cosh
-    np.testing.assert_allclose(unpack(items.precision, 3), of_items, rtol=1e-10)
-    np.testing.assert_allclose(items.linear, of_items_linear, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(unpack(abilities.precision, 2), of_models, rtol=1e-10)
-    np.testing.assert_allclose(abilities.linear, of_models_linear, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(items.likelihood, likelihood, rtol=1e-10)
-    np.testing.assert_allclose(abilities.likelihood, likelihood, rtol=1e-10)
+    assert_allclose(unpack(items.precision, 3), of_items, rtol=1e-10)
+    assert_allclose(items.linear, of_items_linear, rtol=1e-9, atol=1e-12)
+    assert_allclose(unpack(abilities.precision, 2), of_models, rtol=1e-10)
+    assert_allclose(abilities.linear, of_models_linear, rtol=1e-9, atol=1e-12)
+    assert_allclose(items.likelihood, likelihood, rtol=1e-10)
+    assert_allclose(abilities.likelihood, likelihood, rtol=1e-10)
 
 
 def test_single_precision_agrees_with_double():
@@ -61,5 +62,5 @@ def test_single_precision_agrees_with_double():
     single = item_statistics(make_blocks(data, single_precision=True), posterior, normal_expectation)
     double = item_statistics(make_blocks(data, single_precision=False), posterior, normal_expectation)
     scale = np.abs(double.precision).max()
-    np.testing.assert_allclose(single.precision, double.precision, atol=1e-5 * scale)
-    np.testing.assert_allclose(single.likelihood, double.likelihood, rtol=1e-5)
+    assert_allclose(single.precision, double.precision, atol=1e-5 * scale)
+    assert_allclose(single.likelihood, double.likelihood, rtol=1e-5)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -104,7 +105,7 @@ def test_rescaling_keeps_the_tasks_and_does_not_lower_the_bound():
     posterior = with_tasks(random_posterior(20, 60, 3), TASKS)
     moved = rescale(posterior)
     assert divergence(moved) <= divergence(update_item_prior(posterior))
-    np.testing.assert_array_equal(moved.item_prior.tasks.index, TASKS)
+    assert_array_equal(moved.item_prior.tasks.index, TASKS)
 
 
 def test_chances_are_closer_with_few_models_and_many_alike():
@@ -137,7 +138,7 @@ def test_tasks_are_scenarios_and_subscenarios_and_the_bank_remembers():
     spec = Variational("mirt", 2, by_task=True)
     made = fit_item_model(responses, spec)
     kernel = fit_variational(data, spec, progress=silent)
-    np.testing.assert_allclose(made.parameters.loadings, kernel.loadings, atol=1e-4)
+    assert_allclose(made.parameters.loadings, kernel.loadings, atol=1e-4)
     assert spec_of(made) == replace(spec, family="bernoulli")
     assert not np.allclose(
         made.parameters.loadings, fit_item_model(responses, Variational("mirt", 2)).parameters.loadings
@@ -172,11 +173,11 @@ def dense(posterior, precision, linear):
 def check(posterior, whole, right):
     covariance = np.linalg.inv(whole)
     mean = covariance @ right
-    np.testing.assert_allclose(posterior.item_mean[:, 0], mean[0], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_mean[:, 1], mean[1:], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 0, 0], covariance[0, 0], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 0, 1], covariance[0, 1:], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 1, 1], np.diag(covariance)[1:], rtol=1e-9)
+    assert_allclose(posterior.item_mean[:, 0], mean[0], rtol=1e-9)
+    assert_allclose(posterior.item_mean[:, 1], mean[1:], rtol=1e-9)
+    assert_allclose(posterior.item_covariance[:, 0, 0], covariance[0, 0], rtol=1e-9)
+    assert_allclose(posterior.item_covariance[:, 0, 1], covariance[0, 1:], rtol=1e-9)
+    assert_allclose(posterior.item_covariance[:, 1, 1], np.diag(covariance)[1:], rtol=1e-9)
 
 
 @pytest.fixture
@@ -202,7 +203,7 @@ def test_items_move_to_the_most_probable_point_with_the_least_slope():
     moved = with_positive_slopes(posterior)
     below = posterior.item_mean[:, 0] < LEAST_SLOPE
     assert 0 < below.sum() < 12
-    np.testing.assert_array_equal(moved.item_mean[~below], posterior.item_mean[~below])
+    assert_array_equal(moved.item_mean[~below], posterior.item_mean[~below])
     for item in np.flatnonzero(below):
         precision = np.linalg.inv(posterior.item_covariance[item])
 
@@ -211,7 +212,7 @@ def test_items_move_to_the_most_probable_point_with_the_least_slope():
             return away @ precision @ away
 
         best = minimize(distance, [0.0], tol=1e-12).x[0]
-        np.testing.assert_allclose(moved.item_mean[item], [LEAST_SLOPE, best], atol=1e-5)
+        assert_allclose(moved.item_mean[item], [LEAST_SLOPE, best], atol=1e-5)
 
 
 def test_slopes_are_free_unless_asked_for():
