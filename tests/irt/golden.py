@@ -73,14 +73,8 @@ def lsat7_patterns(shared_dir):
     """Read all 32 patterns of the five LSAT7 items."""
     results, polished, _ = read_case(shared_dir, "lsat7_2pl")
     patterns = np.array(results["patterns"], dtype=float)
-    return ScoreCase(
-        patterns_first(results), patterns, AbilityPrior.standard(1), results["pattern_scores"], polished["patterns"]
-    )
-
-
-def patterns_first(results):
-    """Item parameters of a case with one fit."""
-    return fitted(results["par"])[0]
+    parameters, prior = fitted(results["par"])[0], AbilityPrior.standard(1)
+    return ScoreCase(parameters, patterns, prior, results["pattern_scores"], polished["patterns"])
 
 
 def main_case(shared_dir, name):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import norm, t
 
 from itembank.estimation.calibrated_scores import PastEstimates
@@ -64,7 +65,7 @@ def test_widths_out_of_fold_know_nothing_of_a_folds_own_errors(rng):
     errors[fold == 1] *= 10.0
     found = out_of_fold(errors, scale).half_widths_out_of_fold(fold, level=0.95)
     others = calibrated_half_widths(errors[fold != 1], scale[fold != 1], scale[:1], level=0.95)[0, 0]
-    np.testing.assert_allclose(found[fold == 1], others)
+    assert_allclose(found[fold == 1], others)
     assert found[fold == 2].min() > 3.0 * others
 
 
@@ -73,15 +74,15 @@ def test_few_and_many_models_by_hand():
     root_mean_square = np.sqrt((4.0 + 1.0 + 2.25) / 3.0)
     expected = t.ppf(0.975, 2) * root_mean_square * np.sqrt(4.0 / 3.0) * 0.05
     found = calibrated_half_widths(errors, scale, np.array([[0.05]]), level=0.95)
-    np.testing.assert_allclose(found, [[expected]])
+    assert_allclose(found, [[expected]])
     # nineteen errors: the 95 % quantile is the largest; the half-width follows the new model's own scale
     ratios = np.linspace(0.1, 1.9, 19)
     scale = np.linspace(0.01, 0.02, 19)
     errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)
     found = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01], [0.03]]), level=0.95)
-    np.testing.assert_allclose(found[:, 0], 1.9 * np.array([0.01, 0.03]))
+    assert_allclose(found[:, 0], 1.9 * np.array([0.01, 0.03]))
     half = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01]]), level=0.5)
-    np.testing.assert_allclose(half, 1.0 * 0.01)
+    assert_allclose(half, 1.0 * 0.01)
 
 
 def test_a_level_beyond_the_errors_is_no_narrower_than_the_largest_and_unknown_ones_are_left_out(rng):
@@ -94,7 +95,7 @@ def test_a_level_beyond_the_errors_is_no_narrower_than_the_largest_and_unknown_o
     partial = errors.copy()
     partial[::2, 1] = np.nan
     found = calibrated_half_widths(partial, scale, scale[:3], level=0.9)
-    np.testing.assert_allclose(found[:, 0], calibrated_half_widths(errors, scale, scale[:3], level=0.9)[:, 0])
+    assert_allclose(found[:, 0], calibrated_half_widths(errors, scale, scale[:3], level=0.9)[:, 0])
     partial[1:39, 1] = np.nan
     assert np.isnan(calibrated_half_widths(partial, scale, scale[:3], level=0.9)[:, 1]).all()
 
@@ -121,8 +122,8 @@ def test_models_that_answered_everything_neither_spoil_nor_get_a_width(rng):
 def test_intervals_are_cut_to_what_the_answered_items_leave():
     known, unseen = np.array([[0.1, 0.3, 0.5]]), np.array([[0.2, 0.7, 0.0]])
     low, high = cut_to_possible(np.array([[-0.1, 0.4, 0.45]]), np.array([[0.5, 0.6, 0.55]]), known, unseen)
-    np.testing.assert_allclose(low, [[0.1, 0.4, 0.5]])
-    np.testing.assert_allclose(high, [[0.3, 0.6, 0.5]])
+    assert_allclose(low, [[0.1, 0.4, 0.5]])
+    assert_allclose(high, [[0.3, 0.6, 0.5]])
     low, high = cut_to_possible(*np.full((2, 1, 1), np.nan), np.array([[0.1]]), np.array([[0.5]]))
     assert np.isnan(low).all()
     assert np.isnan(high).all()
@@ -141,7 +142,7 @@ def test_quantiles_are_those_of_tables():
     assert normal_reach(0.95) == pytest.approx(1.959964, abs=1e-6)
     assert normal_quantile(0.8) == pytest.approx(0.841621, abs=1e-6)
     assert t_reach(0.95, 5.0) == pytest.approx(2.570582, abs=1e-6)
-    np.testing.assert_allclose(t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
+    assert_allclose(t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
     assert t_reach(0.95, np.inf) == normal_reach(0.95)
     assert t_quantile(0.8, 10.0) == pytest.approx(0.879058, abs=1e-6)
 

@@ -2,6 +2,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, nnls
 from scipy.special import expit, log_expit
 
@@ -64,8 +65,8 @@ def test_quadratics_are_solved_row_by_row(rng):
     start = np.zeros((6, 3))
     found = maximise(Quadratic(matrices, centres), start, is_concave=True)
     assert not start.any()
-    np.testing.assert_allclose(found.theta, centres, atol=1e-12)
-    np.testing.assert_array_equal(found.precision, matrices)
+    assert_allclose(found.theta, centres, atol=1e-12)
+    assert_array_equal(found.precision, matrices)
     assert found.converged.all()
 
 
@@ -75,7 +76,7 @@ def test_upward_curvature_is_climbed_to_the_maximum_on_its_side():
     found = maximise(Wells(tilt), start, is_concave=False)
     roots = np.sort(np.roots([-1.0, 0.0, 2.0, -0.1]).real)  # low maximum, minimum, high maximum
     assert found.converged.all()
-    np.testing.assert_allclose(found.theta[:, 0], roots[[0, 0, 0, 2, 2]], atol=1e-10)
+    assert_allclose(found.theta[:, 0], roots[[0, 0, 0, 2, 2]], atol=1e-10)
 
 
 def test_overshooting_steps_are_shortened(rng):
@@ -85,7 +86,7 @@ def test_overshooting_steps_are_shortened(rng):
     far = maximise(Logistic(design, responses), np.full((8, 2), 60.0), is_concave=True)
     near = maximise(Logistic(design, responses), np.zeros((8, 2)), is_concave=True)
     assert far.converged.all()
-    np.testing.assert_allclose(far.theta, near.theta, atol=1e-10)
+    assert_allclose(far.theta, near.theta, atol=1e-10)
 
 
 def test_agrees_with_scipy(rng):
@@ -99,7 +100,7 @@ def test_agrees_with_scipy(rng):
             jac=lambda t, one=one: -one.evaluate(t[None]).gradient[0],
             tol=1e-12,
         )
-        np.testing.assert_allclose(found.theta[row], best.x, atol=1e-6)  # BFGS stops near 1e-7
+        assert_allclose(found.theta[row], best.x, atol=1e-6)  # BFGS stops near 1e-7
 
 
 @pytest.mark.parametrize("is_concave", [True, False])
@@ -108,7 +109,7 @@ def test_rows_do_not_depend_on_each_other(rng, is_concave):
     problem = Logistic(design, responses)
     together = maximise(problem, np.zeros((5, 3)), is_concave=is_concave)
     apart = maximise(problem.take(np.array([3])), np.zeros((1, 3)), is_concave=is_concave)
-    np.testing.assert_allclose(together.theta[3], apart.theta[0], atol=1e-12)
+    assert_allclose(together.theta[3], apart.theta[0], atol=1e-12)
 
 
 def test_too_few_iterations_say_so(rng):
@@ -130,7 +131,7 @@ def test_a_direction_that_rounding_has_swallowed_is_left_where_it_is():
     variance = np.einsum("ndd->nd", inverse(singular))
     assert np.all(variance > 1e4)
     matrices = np.stack([np.diag([1e-6, 1e6]), np.array([[2.0, 0.9], [0.9, 1.0]])])
-    np.testing.assert_array_equal(inverse(matrices), np.linalg.inv(matrices))
+    assert_array_equal(inverse(matrices), np.linalg.inv(matrices))
 
 
 def problem(rng, n, *, shared=0.0):
@@ -146,7 +147,7 @@ def test_it_is_the_least_squares_of_scipy(rng, n, shared):
         columns, target = problem(rng, n, shared=shared)
         found = non_negative_minimum(columns.T @ columns, columns.T @ target)
         unit = np.linalg.norm(columns, axis=0)
-        np.testing.assert_allclose(unit * found, unit * nnls(columns, target)[0], atol=1e-8)
+        assert_allclose(unit * found, unit * nnls(columns, target)[0], atol=1e-8)
         assert np.all(found >= 0.0)
 
 
@@ -154,7 +155,7 @@ def test_what_is_negative_without_bounds_may_be_positive_with_them():
     matrix = np.array([[10.0, -4.0, -2.0], [-4.0, 10.0, -6.0], [-2.0, -6.0, 9.0]])
     linear = np.array([-1.0, 1.0, -1.0])
     assert np.all(np.linalg.solve(matrix, linear) < 0.0)
-    np.testing.assert_allclose(non_negative_minimum(matrix, linear), [0.0, 0.1, 0.0], atol=1e-15)
+    assert_allclose(non_negative_minimum(matrix, linear), [0.0, 0.1, 0.0], atol=1e-15)
     assert not non_negative_minimum(np.eye(3), np.array([-1.0, -2.0, 0.0])).any()
 
 
@@ -176,4 +177,4 @@ def test_a_search_that_could_go_in_circles_ends():
     slope = linear - columns.T @ (columns @ found)
     assert found.min() >= 0.0
     assert slope.max() < 1e-9
-    np.testing.assert_allclose(slope[found > 0.0], 0.0, atol=1e-9)
+    assert_allclose(slope[found > 0.0], 0.0, atol=1e-9)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from itembank.numerics.splits import (
     Split,
@@ -17,10 +18,10 @@ def test_every_row_is_tested_once_and_trained_on_otherwise(rng):
     fold[:4] = np.arange(4)
     splits = splits_of(fold)
     assert len(splits) == 4
-    np.testing.assert_array_equal(np.sort(np.concatenate([split.test for split in splits])), np.arange(30))
+    assert_array_equal(np.sort(np.concatenate([split.test for split in splits])), np.arange(30))
     for number, split in enumerate(splits):
         assert set(fold[split.test]) == {number}
-        np.testing.assert_array_equal(np.union1d(split.train, split.test), np.arange(30))
+        assert_array_equal(np.union1d(split.train, split.test), np.arange(30))
         assert np.intersect1d(split.train, split.test).size == 0
         assert np.all(np.diff(split.train) > 0)
 

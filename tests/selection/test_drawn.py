@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 import itembank as ib
 from itembank.bank.norms import fitted_factor_model
@@ -33,7 +34,7 @@ def test_probabilities_are_those_of_the_draw(n_items, seed):
     for scenario in range(3):  # in proportion to the shares, where these do not ask for more than one
         ours = (group == scenario) & (pi < 1.0 - 1e-9)
         if ours.any():
-            np.testing.assert_allclose(pi[ours] / shares[ours], (pi / shares)[ours].max(), rtol=1e-6)
+            assert_allclose(pi[ours] / shares[ours], (pi / shares)[ours].max(), rtol=1e-6)
     order = np.lexsort((rng.random(30), group))
     drawn = systematic_sample(pi, order, rng)
     assert drawn.size == n_items == np.unique(drawn).size
@@ -50,22 +51,22 @@ def test_items_come_as_often_as_their_probabilities_say_and_neighbours_hardly_to
     order = rng.permutation(40)
     for _ in range(20):
         drawn = systematic_sample(np.full(40, 0.25), order, rng)
-        np.testing.assert_array_equal(np.sort(np.argsort(order)[drawn]) // 4, np.arange(10))
+        assert_array_equal(np.sort(np.argsort(order)[drawn]) // 4, np.arange(10))
 
 
 def test_items_of_which_the_bank_is_unsure_come_more_often_whatever_the_order_of_past_models(bank, rng):
     mean, size = expected_answers(bank)
-    np.testing.assert_allclose(mean, bank.responses.responses.mean(axis=0))
+    assert_allclose(mean, bank.responses.responses.mean(axis=0))
     assert np.corrcoef(size, mean * (1.0 - mean))[0, 1] > 0.7
     # by hand: of the weakest third, of the strongest and of all
     ordered = bank.responses.responses[np.argsort(bank.responses.responses.mean(axis=1), kind="stable")]
     right = np.array([(some.sum(axis=0) + 1.0) / (len(some) + 2.0) for some in (ordered[:6], ordered[-6:], ordered)])
     spread = np.mean(right * (1.0 - right), axis=0)
-    np.testing.assert_allclose(size**2, (fitted_factor_model(bank).noise + spread) / 2.0)
+    assert_allclose(size**2, (fitted_factor_model(bank).noise + spread) / 2.0)
     moved = bank.responses.take(models=rng.permutation(bank.n_models))
     others = make_bank(n_models=20, n_items=60)
     others = dataclasses.replace(others, responses=moved)
-    np.testing.assert_allclose(expected_answers(others), expected_answers(bank), atol=1e-9)
+    assert_allclose(expected_answers(others), expected_answers(bank), atol=1e-9)
 
 
 def test_a_selection_records_its_draw_and_gives_the_score_on_average(bank):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
@@ -38,7 +39,7 @@ def test_every_method_chooses_them(bank, method, n_items):
     assert selection.n_items == len(set(selection.item_ids)) == n_items
     scenario = np.array(selection.scenarios)
     for name in np.unique(scenario):
-        np.testing.assert_allclose(selection.weights[scenario == name].sum(), 1.0)
+        assert_allclose(selection.weights[scenario == name].sum(), 1.0)
 
 
 @ALL
@@ -110,9 +111,9 @@ def test_the_weighted_mean_of_random_items_is_unbiased_by_enumeration():
     for other in (0, 2, 3, 4):
         pools = ItemPools(None, (pool,), np.array([2]), False, None)
         (choice,) = pools.each(lambda rest, n, other=other: Choice(np.flatnonzero(rest.items == other), np.ones(n)))
-        np.testing.assert_allclose(sorted(choice.weights), [0.2, 0.8])
+        assert_allclose(sorted(choice.weights), [0.2, 0.8])
         means.append(choice.weights @ responses[pool.items[choice.chosen]])
-    np.testing.assert_allclose(np.mean(means), responses.mean())
+    assert_allclose(np.mean(means), responses.mean())
 
 
 def test_intervals_from_the_design_take_them_but_no_scenario_of_nothing_else(bank):
@@ -121,8 +122,8 @@ def test_intervals_from_the_design_take_them_but_no_scenario_of_nothing_else(ban
     assert np.all((low <= value) & (value <= high) & (error > 0.0))
     everything = select(bank, 60, method="random", rng=1, included=IDS)
     value, error, _, _ = design_based_estimates(bank, bank.responses, everything)
-    np.testing.assert_allclose(value, bank.targets.with_overall(bank.scenario_scores))
-    np.testing.assert_allclose(error, 0.0, atol=1e-12)
+    assert_allclose(value, bank.targets.with_overall(bank.scenario_scores))
+    assert_allclose(error, 0.0, atol=1e-12)
     laws = [item for item in bank.item_ids if item.startswith("law")][:4]
     assert select(bank, 6, method="random", rng=1, included=laws).inclusion_probabilities is None
 

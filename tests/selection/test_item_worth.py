@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
@@ -38,9 +39,7 @@ def scores(items, criterion, theta, covariance, *, goal=None, counts=NO_COUNTS, 
 def test_information_weights_are_the_expected_hessian(kind, n_dims):
     parameters = make_parameters(n_dims, kind=kind)
     theta, _ = make_posterior(n_dims)
-    np.testing.assert_allclose(
-        make_items(parameters).weights(theta), expected_information(parameters, theta), atol=1e-6
-    )
+    assert_allclose(make_items(parameters).weights(theta), expected_information(parameters, theta), atol=1e-6)
 
 
 @ALL_KINDS
@@ -61,7 +60,7 @@ def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed
         "v-optimal": [np.trace(goal @ covariance) - np.trace(goal @ new) for new in after],
     }
     for name, values in expected.items():
-        np.testing.assert_allclose(scores(items, name, theta, covariance, goal=goal), values, rtol=1e-4, atol=1e-6)
+        assert_allclose(scores(items, name, theta, covariance, goal=goal), values, rtol=1e-4, atol=1e-6)
 
 
 @ALL_KINDS
@@ -85,7 +84,7 @@ def test_v_optimality_is_the_expected_fall_in_variance_over_both_answers(kind, s
         shift = (grid.T * mass) @ likelihood / marginal  # (n_dims, n_items)
         expected = expected + marginal * np.einsum("di,de,ei->i", shift, goal, shift)
     found = scores(make_items(parameters), "v-optimal", theta, covariance, goal=goal)
-    np.testing.assert_allclose(found, expected, rtol=0.01)
+    assert_allclose(found, expected, rtol=0.01)
 
 
 @ALL_KINDS
@@ -94,7 +93,7 @@ def test_in_one_dimension_variance_criteria_order_items_as_fisher_information_do
     theta, covariance = make_posterior(1)
     order = np.argsort(scores(items, "fisher", theta, covariance))
     for name in ("d-optimal", "a-optimal", "v-optimal"):
-        np.testing.assert_array_equal(np.argsort(scores(items, name, theta, covariance, goal=np.eye(1))), order)
+        assert_array_equal(np.argsort(scores(items, name, theta, covariance, goal=np.eye(1))), order)
 
 
 def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
@@ -105,7 +104,7 @@ def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
     for loading, weight in zip(parameters.loadings, weights, strict=True):
         updated = updated_covariance(updated, loading, float(weight))
     information = np.linalg.inv(covariance) + (parameters.loadings.T * weights) @ parameters.loadings
-    np.testing.assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
+    assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,7 +115,7 @@ def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
         found = scores(items, name, np.zeros(1), np.eye(1), goal=np.eye(1))
         assert np.all(np.isfinite(found))
         assert np.all(found >= 0.0)
-        np.testing.assert_allclose(found, 0.0, atol=1e-12)
+        assert_allclose(found, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "a-optimal"}])
@@ -133,19 +132,19 @@ def test_the_scale_and_rotation_of_ability_do_not_matter(name, kind):
         items = make_items(one)
         goal = goal_matrix(items, weights)
         found.append(scores(items, name, ability, spread, goal=goal))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert_allclose(found[1], found[0], rtol=1e-6)
 
 
 def test_the_goal_is_that_of_its_definition_without_degenerate_items():
     parameters = make_parameters()
     weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
     a = parameters.loadings
-    np.testing.assert_allclose(goal_matrix(make_items(parameters), weights), (a.T * weights) @ a, rtol=1e-12)
+    assert_allclose(goal_matrix(make_items(parameters), weights), (a.T * weights) @ a, rtol=1e-12)
     is_degenerate = np.arange(24) < 5
     weights = np.full(24, 1.0 / 24.0)
     left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights)
     without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights))
-    np.testing.assert_array_equal(left_out, without)
+    assert_array_equal(left_out, without)
 
 
 @pytest.mark.parametrize("name", INFORMATION)
@@ -155,7 +154,7 @@ def test_information_is_divided_by_cost(name):
     theta, covariance = make_posterior()
     plain = scores(items, name, theta, covariance, goal=np.eye(3))
     divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
-    np.testing.assert_allclose(divided, plain / cost)
+    assert_allclose(divided, plain / cost)
     divided = criterion_of(name, per_cost=True)
     assert divided.per_cost
     assert uses_cost(divided)
@@ -184,7 +183,7 @@ def test_chance_is_uniform_over_items_and_the_same_again():
     items = make_items(make_parameters())
     for name in ("random", "uniform"):
         one, again, other = (scores(items, name, *make_posterior(), seed=seed) for seed in (1, 1, 2))
-        np.testing.assert_array_equal(one, again)
+        assert_array_equal(one, again)
         assert not np.array_equal(one, other)
 
 
@@ -212,7 +211,7 @@ def test_permuting_items_permutes_scores():
     for name in INFORMATION:
         plain = scores(make_items(parameters), name, theta, covariance, goal=np.eye(3))
         permuted = scores(make_items(parameters.take(order)), name, theta, covariance, goal=np.eye(3))
-        np.testing.assert_allclose(permuted, plain[order], rtol=1e-12)
+        assert_allclose(permuted, plain[order], rtol=1e-12)
 
 
 def test_arguments_are_left_as_they_are():
@@ -222,11 +221,11 @@ def test_arguments_are_left_as_they_are():
     kept = theta.copy(), covariance.copy()
     for name in CRITERIA.kinds:
         scores(items, name, theta, covariance, goal=np.eye(3))
-    np.testing.assert_array_equal(theta, kept[0])
-    np.testing.assert_array_equal(covariance, kept[1])
+    assert_array_equal(theta, kept[0])
+    assert_array_equal(covariance, kept[1])
     for name, value in before.items():
         if name != "asymptotes":
-            np.testing.assert_array_equal(getattr(items, name), value)
+            assert_array_equal(getattr(items, name), value)
 
 
 @pytest.fixture(scope="module")
@@ -246,9 +245,9 @@ def test_a_bank_is_laid_out_in_its_order(bank):
     assert (items.n_items, items.n_dims, items.n_scenarios, items.model.asymptotes) == (30, 3, 3, None)
     theta = np.array([0.3, -0.2, 1.0])
     p = probability(bank.parameters, theta[None, :])[0]
-    np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
+    assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
     cost = bank.responses.expected_costs()["output_tokens"]
-    np.testing.assert_array_equal(items.cost, np.where(items.is_candidate, cost, np.nan))
+    assert_array_equal(items.cost, np.where(items.is_candidate, cost, np.nan))
     assert np.isnan(DesignItems.of_bank(bank, items.is_candidate).cost).all()
 
 
@@ -273,7 +272,7 @@ def test_only_candidates_need_a_cost(bank):
         scores(items, criterion_of("d-optimal", per_cost=per_cost), np.zeros(3), np.eye(3))[items.is_candidate]
         for per_cost in (True, False)
     )
-    np.testing.assert_array_equal(found, expected)
+    assert_array_equal(found, expected)
     unknown = with_seconds(bank, [1, 4], np.nan)
     with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
         DesignItems.of_bank(unknown, askable_items(unknown, ()), cost="seconds")
@@ -320,7 +319,7 @@ def test_counts_of_one_trial_are_worth_what_an_answer_is_and_precise_probabiliti
     expected = scores_in_family(make_items(plain), name)
     binomial = dataclasses.replace(plain, family="binomial")
     for other in (binomial, with_family(plain, "beta-binomial", 2.0)):
-        np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
+        assert_array_equal(scores_in_family(make_items(other), name), expected)
     plain = make_parameters()
     worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]
     assert np.all(worth[1] > worth[0])
@@ -331,6 +330,4 @@ def test_weights_are_the_information_of_the_family():
     parameters = with_family(make_parameters(kind="both"), "beta", 7.0)
     items = make_items(parameters)
     theta, _ = make_posterior()
-    np.testing.assert_array_equal(
-        items.weights(theta), ResponseModel.of(parameters).information_weights(items.logit(theta))
-    )
+    assert_array_equal(items.weights(theta), ResponseModel.of(parameters).information_weights(items.logit(theta)))

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -93,7 +94,7 @@ def test_curves_are_integrals_over_ability(lower, upper):
 
     for one, function in zip(found, (mean, slope, lambda x: mean(x) * (1.0 - mean(x))), strict=True):
         expected, _ = quad(lambda x, of=function: of(x) * norm.pdf(x, 0.7, 0.9), -8.0, 9.0)
-        np.testing.assert_allclose(one[0], expected, rtol=1e-3)
+        assert_allclose(one[0], expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial"])
@@ -105,7 +106,7 @@ def test_noise_is_the_variance_of_responses_at_an_ability(family):
     model = design_of(past, discrepancy=0.0).local.at(np.array([1.5]), np.zeros((1, 1)))
     expected = np.sum(model.loadings[:, 1:] ** 2, axis=1) + model.noise
     actual, ordinary = new.responses.responses.var(axis=0), past.responses.responses.var(axis=0)
-    np.testing.assert_allclose(expected.mean(), actual.mean(), rtol=0.15)
+    assert_allclose(expected.mean(), actual.mean(), rtol=0.15)
     assert np.corrcoef(expected, actual)[0, 1] > 0.85
     assert expected.mean() < 0.7 * ordinary.mean()  # most items are easy for these models: they scatter less
 
@@ -113,7 +114,7 @@ def test_noise_is_the_variance_of_responses_at_an_ability(family):
 def test_weights_are_those_of_the_nearest_chosen_item_and_sum_to_one_in_each_scenario(bank):
     chosen = np.array([0, 1, 2, 3, 4, 5, 9])
     weights = design_of(bank).weights_of(chosen)
-    np.testing.assert_allclose(np.bincount(bank.targets.scenario_index[chosen], weights=weights), 1.0)
+    assert_allclose(np.bincount(bank.targets.scenario_index[chosen], weights=weights), 1.0)
     assert design_of(bank).weights_of(np.arange(24)) == pytest.approx(bank.targets.weights)
 
 
@@ -123,13 +124,13 @@ def test_missing_responses_of_calibration_models_are_filled_in(bank):
     gaps = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
     residual = design_of(gaps).local.residual
     assert np.all(np.isfinite(residual.loadings))
-    np.testing.assert_allclose(residual.noise.mean(), design_of(bank).local.residual.noise.mean(), rtol=0.25)
+    assert_allclose(residual.noise.mean(), design_of(bank).local.residual.noise.mean(), rtol=0.25)
 
 
 def test_residuals_are_fitted_in_their_own_unit(bank):
     """A factor model of a linear function of responses is that function of their factor model."""
     found = LocalModel.of_bank(bank, VOptimal()).residual
     direct = fit_factor_model(bank.responses.responses - probability(bank.parameters, bank.calibration.abilities))
-    np.testing.assert_allclose(found.mean, direct.mean, atol=1e-12)
-    np.testing.assert_allclose(found.noise, direct.noise, rtol=1e-9)
-    np.testing.assert_allclose(found.loadings @ found.loadings.T, direct.loadings @ direct.loadings.T, atol=1e-9)
+    assert_allclose(found.mean, direct.mean, atol=1e-12)
+    assert_allclose(found.noise, direct.noise, rtol=1e-9)
+    assert_allclose(found.loadings @ found.loadings.T, direct.loadings @ direct.loadings.T, atol=1e-9)

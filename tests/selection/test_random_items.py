@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.random_items import (
@@ -42,20 +43,20 @@ def test_counts_of_two_subscenarios_differ_by_at_most_one(rng, n_items, weights,
 @pytest.mark.parametrize("n_items", [2, 6, 8, 11])
 def test_weights_are_one_over_n_for_a_macro_target(rng, n_items):
     choice = choose_stratified(pool(MACRO), STRATA, n_items, rng)
-    np.testing.assert_allclose(choice.weights, 1.0 / n_items)
+    assert_allclose(choice.weights, 1.0 / n_items)
 
 
 def test_weights_are_one_over_n_for_a_macro_target_unless_a_subscenario_is_taken_whole(rng):
     choice = choose_stratified(pool(MACRO), STRATA, 30, rng)
-    np.testing.assert_array_equal(np.bincount(STRATA[choice.chosen]), [3, 9, 9, 9])
+    assert_array_equal(np.bincount(STRATA[choice.chosen]), [3, 9, 9, 9])
     for stratum in range(4):
         assert choice.weights[STRATA[choice.chosen] == stratum].sum() == pytest.approx(0.25)
     choice = choose_stratified(pool(MICRO), STRATA, 39, rng, allocation="proportional")
-    np.testing.assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
-    np.testing.assert_allclose(choice.weights, 1.0 / 39.0)
+    assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
+    assert_allclose(choice.weights, 1.0 / 39.0)
     is_candidate = STRATA != 1
     choice = choose_stratified(pool(MICRO, is_candidate), STRATA, 12, rng)
-    np.testing.assert_array_equal(np.unique(STRATA[choice.chosen]), [0, 2, 3])
+    assert_array_equal(np.unique(STRATA[choice.chosen]), [0, 2, 3])
 
 
 @pytest.mark.parametrize("allocation", ["equal", "proportional"])
@@ -72,8 +73,8 @@ def test_estimates_are_right_on_average(rng, allocation, weights):
 
 def test_random_draws_every_candidate_equally_often_and_weighs_it_by_the_target(rng):
     choice = choose_random(pool(MACRO), 20, rng)
-    np.testing.assert_allclose(choice.weights, MACRO[choice.chosen] / MACRO[choice.chosen].sum())
-    np.testing.assert_allclose(choose_random(pool(MICRO), 20, rng).weights, 0.05)
+    assert_allclose(choice.weights, MACRO[choice.chosen] / MACRO[choice.chosen].sum())
+    assert_allclose(choose_random(pool(MICRO), 20, rng).weights, 0.05)
     is_candidate = np.arange(78) % 3 > 0
     drawn = np.zeros(78)
     for _ in range(3000):
@@ -85,14 +86,14 @@ def test_random_draws_every_candidate_equally_often_and_weighs_it_by_the_target(
 
 def test_counts_by_hand():
     expected = expected_counts(20, np.ones(4), np.array([2, 100, 5, 100]))
-    np.testing.assert_allclose(expected, [2.0, 6.5, 5.0, 6.5])
-    np.testing.assert_allclose(expected_counts(12, np.array([1.0, 2.0, 3.0]), np.array([50, 50, 50])), [2, 4, 6])
+    assert_allclose(expected, [2.0, 6.5, 5.0, 6.5])
+    assert_allclose(expected_counts(12, np.array([1.0, 2.0, 3.0]), np.array([50, 50, 50])), [2, 4, 6])
     capacities = np.array([10, 30, 20])
-    np.testing.assert_array_equal(rounded_counts(expected_counts(8, np.ones(3), capacities), capacities), [2, 3, 3])
+    assert_array_equal(rounded_counts(expected_counts(8, np.ones(3), capacities), capacities), [2, 3, 3])
     # what is left of 2.5 and 2.5 goes to the larger part, whatever the last digits say
     for rest in (0.0, 2e-7, -2e-7):
         counts = rounded_counts(np.array([2.5 + rest, 2.5 - rest]), np.array([3, 10]))
-        np.testing.assert_array_equal(counts, [2, 3])
+        assert_array_equal(counts, [2, 3])
 
 
 @st.composite
@@ -138,7 +139,7 @@ def bank():
 
 def test_random_selections_record_their_probabilities_and_anchors_have_none(bank):
     simple = select(bank, 15, method="random", rng=0)
-    np.testing.assert_allclose(simple.inclusion_probabilities, 5 / 20)
+    assert_allclose(simple.inclusion_probabilities, 5 / 20)
     assert simple.is_random
     assert select(bank, 15, method="anchor-irt", rng=0).inclusion_probabilities is None
 

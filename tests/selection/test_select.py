@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 
 from itembank.bank.banks import CONTENT_ORDER
@@ -98,7 +99,7 @@ def test_scenarios_get_equal_counts(bank, method, n_items):
 def test_the_seed_gives_the_same_items_again(bank, method):
     one, again = (select(bank, 12, method=method, rng=5) for _ in range(2))
     assert one.item_ids == again.item_ids
-    np.testing.assert_array_equal(one.weights, again.weights)
+    assert_array_equal(one.weights, again.weights)
     generator = select(bank, 12, method=method, rng=np.random.default_rng(5))
     assert generator.item_ids == one.item_ids
     assert generator.seed is None
@@ -113,7 +114,7 @@ def test_excluded_items_and_those_without_weight_are_not_chosen_and_all_items_we
     weighted = with_weights(bank, np.linspace(1.0, 4.0, bank.n_items))
     selection = select(weighted, bank.n_items, method=method, rng=0)
     positions = bank.responses.item_indices(selection.item_ids)
-    np.testing.assert_allclose(selection.weights, weighted.targets.weights[positions])
+    assert_allclose(selection.weights, weighted.targets.weights[positions])
     weights = np.where(np.arange(bank.n_items) < 30, 0.0, 1.0)
     selection = select(with_weights(bank, weights), 30, method=method, rng=0)
     assert set(selection.item_ids) == set(bank.item_ids[30:])
@@ -195,9 +196,9 @@ def test_missing_responses_are_filled_in_by_the_item_model():
     given = gappy.responses.responses[:, pool.items].T
     missing = np.isnan(given)
     assert missing.any()
-    np.testing.assert_array_equal(features[~missing], given[~missing])
+    assert_array_equal(features[~missing], given[~missing])
     expected = probability(gappy.parameters, gappy.calibration.abilities)[:, pool.items].T
-    np.testing.assert_allclose(features[missing], expected[missing], rtol=1e-6)
+    assert_allclose(features[missing], expected[missing], rtol=1e-6)
     assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
 
 
@@ -206,13 +207,13 @@ def test_features_are_standardised_whatever_the_rotation_or_scale_of_ability(ban
     features = correctness_features(bank, pool, standardise=True)
     constant = np.ptp(bank.responses.responses[:, pool.items[pool.is_candidate]], axis=1) == 0.0
     assert 0 < constant.sum() < 20
-    np.testing.assert_allclose(spread(features, pool), np.where(constant, 0.0, 1.0), atol=1e-6)
+    assert_allclose(spread(features, pool), np.where(constant, 0.0, 1.0), atol=1e-6)
     turn = np.array([[0.6, 0.8], [-0.8, 0.6]]) * 5.0
     parameters = dataclasses.replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
     turned = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
     one, other = (irt_features(each, pool, standardise=True) for each in (bank, turned))
-    np.testing.assert_allclose(pdist(one), pdist(other))
-    np.testing.assert_allclose(np.sum(spread(one, pool) ** 2), 2.0)
+    assert_allclose(pdist(one), pdist(other))
+    assert_allclose(np.sum(spread(one, pool) ** 2), 2.0)
     assert not np.allclose(*(pdist(irt_features(each, pool, standardise=False)) for each in (bank, turned)))
 
 

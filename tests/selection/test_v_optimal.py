@@ -3,6 +3,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
@@ -54,7 +55,7 @@ def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed
     numbers = problem(seed)
     loadings, noise, target_weights, importance = numbers
     order, variances = greedy(numbers, 14)
-    np.testing.assert_allclose(variances[0], dense_variances(loadings, noise, target_weights, []), rtol=1e-10)
+    assert_allclose(variances[0], dense_variances(loadings, noise, target_weights, []), rtol=1e-10)
     chosen = []
     for step, item in enumerate(order):
         objective = {
@@ -65,8 +66,8 @@ def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed
         assert item == min(objective, key=objective.get)
         chosen.append(item)
         expected = dense_variances(loadings, noise, target_weights, chosen)
-        np.testing.assert_allclose(variances[step + 1], expected, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(variances[-1], 0.0, atol=1e-12)  # nothing is left to know
+        assert_allclose(variances[step + 1], expected, rtol=1e-10, atol=1e-13)
+    assert_allclose(variances[-1], 0.0, atol=1e-12)  # nothing is left to know
 
 
 def test_greedy_is_close_to_the_best_of_all_subsets():

@@ -14,6 +14,7 @@ from itembank.calibration.variational.passes import ability_statistics, item_sta
 from itembank.calibration.variational.precision import log_prior
 from itembank.progress import silent
 from tests.calibration.simulated import random_posterior
+from tests.numerics.compare import alike
 
 EXACT = Variational("2pl", tolerance=1e-7, single_precision=False)
 CLOSE = replace(EXACT, tolerance=1e-5)
@@ -33,27 +34,18 @@ def truth(n_models, n_items, *, seed, steep=0.3):
 def drawn(family, n_models=60, n_items=100, *, seed=0, missing=0.0, most_trials=20):
     """Data of a family, half of the items of one precision and half of another."""
     rng, theta, slope, intercept, chances = truth(n_models, n_items, seed=seed)
-    index = (np.arange(n_items) % 2).astype(np.int64)
-    precision = PRECISIONS[index]
-    trials = None
+    index, trials = (np.arange(n_items) % 2).astype(np.int64), None
     if family in {"beta", "beta-binomial"}:
-        shapes = np.maximum(chances * precision, 1e-9), np.maximum((1 - chances) * precision, 1e-9)
-        chances = rng.beta(*shapes)
+        chances = rng.beta(*(np.maximum(one * PRECISIONS[index], 1e-9) for one in (chances, 1 - chances)))
     responses = np.clip(chances, 1e-6, 1 - 1e-6)
     if family in {"binomial", "beta-binomial"}:
         trials = rng.integers(1, most_trials + 1, chances.shape).astype(float)
         responses = rng.binomial(trials.astype(int), chances) / trials
     observed = rng.random(chances.shape) >= missing
     responses = np.where(observed, responses, 0.0)
-    data = FitData(
-        responses,
-        observed if missing else None,
-        np.zeros(n_items),
-        family=family,
-        n_trials=None if trials is None else trials * observed,
-        precision_index=index,
-    )
-    return (theta, slope, intercept), data
+    trials = None if trials is None else trials * observed
+    kind = {"family": family, "n_trials": trials, "precision_index": index}
+    return (theta, slope, intercept), FitData(responses, observed if missing else None, np.zeros(n_items), **kind)
 
 
 def fit(data, spec=EXACT):
@@ -64,16 +56,23 @@ def logits(found):
     return found.abilities @ found.loadings.T + found.intercept
 
 
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def standardised(found, slope, intercept):
+    """How far slopes and intercepts lie from the truth, in their standard errors."""
+    errors = np.column_stack([found.loadings[:, 0] - slope, found.intercept - intercept])
+    return errors / np.sqrt(np.einsum("ijj->ij", found.item_covariance))
+
+
+FAMILIES = pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+
+
+@FAMILIES
 def test_the_bound_rises_and_truth_is_found(family):
     (theta, slope, intercept), data = drawn(family, missing=0.1, seed=1)
     found = fit(data, CLOSE)
     assert found.converged
     assert np.diff(found.history).min(initial=0.0) >= 0.0
     assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.995
-    errors = np.column_stack([found.loadings[:, 0] - slope, found.intercept - intercept])
-    z = errors / np.sqrt(np.einsum("ijj->ij", found.item_covariance))
-    assert np.sqrt(np.mean(z**2)) == pytest.approx(1.0, abs=0.25)
+    assert np.sqrt(np.mean(standardised(found, slope, intercept) ** 2)) == pytest.approx(1.0, abs=0.25)
     if found.precision is not None:
         away = (np.log(found.precision[:2]) - np.log(PRECISIONS)) / found.log_precision_error[:2]
         assert np.abs(away).max() < 3.5
@@ -97,36 +96,31 @@ def test_counts_say_what_as_many_single_answers_say(rule):
     """Of one item to abilities, and of one model to items."""
     rng, _, _, _, chances = truth(7, 9, seed=3)
     answers = (rng.random((4, *chances.shape)) < chances).astype(float)
-    trials = np.full(chances.shape, 4.0)
-    counted = make_blocks(
-        FitData(answers.mean(axis=0), None, np.zeros(9), family="binomial", n_trials=trials), single_precision=False
+    counts = FitData(answers.mean(axis=0), None, np.zeros(9), family="binomial", n_trials=np.full(chances.shape, 4.0))
+    of_items, of_models = (
+        FitData(np.hstack(answers), None, np.zeros(36)),
+        FitData(np.vstack(answers), None, np.zeros(9)),
     )
-    posterior = random_posterior(7, 9, 2, seed=4)
-    of_items = make_blocks(FitData(np.hstack(answers), None, np.zeros(36)), single_precision=False)
-    items = np.tile(np.arange(9), 4)
+    counted, of_items, of_models = (make_blocks(one, single_precision=False) for one in (counts, of_items, of_models))
+    posterior, models = random_posterior(7, 9, 2, seed=4), np.tile(np.arange(7), 4)
     found = ability_statistics(counted, posterior, rule)
-    repeated = ability_statistics(of_items, posterior.take_items(items), rule)
-    assert_allclose(found.precision, repeated.precision, rtol=1e-10)
-    assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
-    models = np.tile(np.arange(7), 4)
-    of_models = make_blocks(FitData(np.vstack(answers), None, np.zeros(9)), single_precision=False)
-    widened = replace(
-        posterior, ability_mean=posterior.ability_mean[models], abilities_spread=posterior.abilities_spread.take(models)
-    )
+    repeated = ability_statistics(of_items, posterior.take_items(np.tile(np.arange(9), 4)), rule)
+    alike(found, repeated, "precision", rtol=1e-10)
+    alike(found, repeated, "linear", rtol=1e-9, atol=1e-10)
+    spread = posterior.abilities_spread.take(models)
+    widened = replace(posterior, ability_mean=posterior.ability_mean[models], abilities_spread=spread)
     found, repeated = item_statistics(counted, posterior, rule), item_statistics(of_models, widened, rule)
-    assert_allclose(found.precision, repeated.precision, rtol=1e-10)
-    assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
-    assert_allclose(found.likelihood, repeated.likelihood, rtol=1e-10)
+    alike(found, repeated, "precision likelihood", rtol=1e-10)
+    alike(found, repeated, "linear", rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+@FAMILIES
 def test_missing_cells_are_as_if_never_asked(family):
     _, data = drawn(family, 30, 40, seed=5, missing=0.3)
     filled = replace(data, responses=np.where(data.observed, data.responses, 0.75))
     spec = replace(EXACT, tolerance=1e-3)
     found, other = fit(data, spec), fit(filled, spec)
-    assert_allclose(found.loadings, other.loadings, rtol=1e-9)
-    assert_allclose(found.abilities, other.abilities, atol=1e-9)
+    alike(found, other, "loadings abilities", rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["beta", "beta-binomial"])
@@ -159,15 +153,8 @@ def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
     shapes = np.maximum(300 * chances, 1e-12), 300 * (1 - chances)
     responses = rng.binomial(10_000, rng.beta(*shapes)) / trials
     assert (responses == 0.0).mean() > 0.5
-    data = FitData(
-        responses,
-        None,
-        np.zeros(80),
-        family="beta-binomial",
-        n_trials=trials,
-        precision_index=np.zeros(80, dtype=np.int64),
-    )
-    found = fit(data, EXACT)
+    kind = {"family": "beta-binomial", "n_trials": trials, "precision_index": np.zeros(80, dtype=np.int64)}
+    found = fit(FitData(responses, None, np.zeros(80), **kind))
     assert found.converged
     is_known = chances > 1e-4
     assert np.abs(logits(found) - np.log(chances / (1 - chances)))[is_known].mean() < 0.3
@@ -175,30 +162,23 @@ def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
     assert np.log(found.precision[0] / 300) == pytest.approx(0.0, abs=4 * found.log_precision_error[0])
 
 
-def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
-    _, data = drawn("beta", 40, 40, seed=9)
-    found = fit(data, CLOSE)
-    monkeypatch.setattr("itembank.calibration.variational.fit.LARGE", 0)
-    other = fit(data, CLOSE)
-    assert_allclose(other.loadings, found.loadings, atol=0.02)
-    assert_allclose(other.intercept, found.intercept, atol=0.02)
-    assert_allclose(other.precision, found.precision, rtol=0.01)
-
-
-def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
+def test_large_data_are_expanded_about_the_mean_and_begun_with_a_part_of_the_items_to_the_same_end(monkeypatch):
     _, data = drawn("beta", 40, 60, seed=10)
     whole = fit(data, CLOSE)
+    with monkeypatch.context() as patched:
+        patched.setattr("itembank.calibration.variational.fit.LARGE", 0)
+        expanded = fit(data, CLOSE)
+    alike(expanded, whole, "loadings intercept", atol=0.02)
+    alike(expanded, whole, "precision", rtol=0.01)
     monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 40)
     staged = fit(data, CLOSE)
     assert staged.history[-1] == pytest.approx(whole.history[-1], abs=1.0)
-    assert_allclose(staged.precision, whole.precision, rtol=1e-3)
+    alike(staged, whole, "precision", rtol=1e-3)
 
 
 def test_positive_slopes():
     _, data = drawn("beta", 30, 40, seed=11)
-    turned = data.responses.copy()
-    turned[:, :3] = 1.0 - turned[:, :3]
-    data = replace(data, responses=turned)
+    data.responses[:, :3] = 1.0 - data.responses[:, :3]
     free, kept = fit(data, CLOSE), fit(data, replace(CLOSE, positive_discrimination=True))
     assert free.loadings[:3].max() < -0.2
     assert kept.loadings.min() > 0.0
@@ -206,16 +186,15 @@ def test_positive_slopes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+@FAMILIES
 def test_intervals_hold_the_truth(family):
     """Of probabilities, where none was clipped: a clipped one is far less likely by a density than it was drawn."""
     z, of_precision = [], []
     for seed in range(12):
         (_, slope, intercept), data = drawn(family, 80, 150, seed=100 + seed)
         found = fit(data, replace(EXACT, tolerance=1e-6))
-        errors = np.column_stack([found.loadings[:, 0] - slope, found.intercept - intercept])
         is_whole = ((data.responses > 1e-6) & (data.responses < 1 - 1e-6)).all(axis=0) | (family != "beta")
-        z.append((errors / np.sqrt(np.einsum("ijj->ij", found.item_covariance)))[is_whole])
+        z.append(standardised(found, slope, intercept)[is_whole])
         if found.precision is not None:
             of_precision.append(np.log(found.precision[:2] / PRECISIONS) / found.log_precision_error[:2])
     held = np.mean(np.abs(np.concatenate(z)) < 1.96)

@@ -19,19 +19,12 @@ GROUPS = np.zeros(1, dtype=np.int64)
 
 def drawn(family, *, seed=0):
     rng = np.random.default_rng(seed)
-    responses = rng.beta(2.0, 2.0, (N_MODELS, N_ITEMS))
-    trials = None
+    responses, trials = rng.beta(2.0, 2.0, (N_MODELS, N_ITEMS)), None
     if family == "beta-binomial":
         trials = rng.integers(3, 30, responses.shape).astype(float)
         responses = rng.binomial(trials.astype(int), responses) / trials
-    data = FitData(
-        responses,
-        None,
-        np.zeros(N_ITEMS),
-        family=family,
-        n_trials=trials,
-        precision_index=np.zeros(N_ITEMS, dtype=np.int64),
-    )
+    kind = {"family": family, "n_trials": trials, "precision_index": np.zeros(N_ITEMS, dtype=np.int64)}
+    data = FitData(responses, None, np.zeros(N_ITEMS), **kind)
     return make_blocks(data, single_precision=False), random_posterior(N_MODELS, N_ITEMS, 1, seed=seed)
 
 
@@ -56,26 +49,18 @@ def best(blocks, posterior, density):
     return found, bend
 
 
-def in_scenarios(n_scenarios, *, n_items=1, seed=3):
+def in_scenarios(n):
     """Probabilities of items in scenarios of their own, a third of them missing."""
-    rng = np.random.default_rng(seed)
-    n = n_scenarios * n_items
-    logits = rng.normal(size=(N_MODELS, 1)) + rng.normal(size=n)
-    phi = np.repeat(rng.uniform(3.0, 60.0, n_scenarios), n_items)
+    rng = np.random.default_rng(3)
+    logits, phi = rng.normal(size=(N_MODELS, 1)) + rng.normal(size=n), rng.uniform(3.0, 60.0, n)
     responses = rng.beta(expit(logits) * phi, expit(-logits) * phi).clip(1e-4, 1 - 1e-4)
-    data = FitData(
-        responses,
-        (rng.uniform(size=responses.shape) < 2 / 3).astype(float),
-        np.zeros(n),
-        family="beta",
-        precision_index=np.repeat(np.arange(n_scenarios), n_items),
-    )
-    return data, random_posterior(N_MODELS, n, 1, seed=seed)
+    observed = (rng.uniform(size=responses.shape) < 2 / 3).astype(float)
+    data = FitData(responses, observed, np.zeros(n), family="beta", precision_index=np.arange(n))
+    return make_blocks(data, single_precision=False), random_posterior(N_MODELS, n, 1, seed=3)
 
 
 def test_many_small_scenarios_have_the_precisions_that_each_alone_has():
-    data, posterior = in_scenarios(40)
-    blocks, groups = make_blocks(data, single_precision=False), np.arange(40)
+    (blocks, posterior), groups = in_scenarios(40), np.arange(40)
     tables, (log_precision, doubt, acceleration, error) = (
         learn(blocks, posterior, BetaRule(tuple(made for _ in groups)), groups)
         for made in (make_table(9.0, 0.0, np.dtype(np.float64)), Few(9.0, 0.0))
@@ -88,14 +73,13 @@ def test_many_small_scenarios_have_the_precisions_that_each_alone_has():
 
 
 def test_a_precision_at_the_end_of_its_step_stays_there():
-    data, posterior = in_scenarios(4)
-    blocks = make_blocks(data, single_precision=False)
+    blocks, posterior = in_scenarios(4)
     for start, far in ((1e-2, 2.0), (1e6, -2.0)):
         log_precision = learn(blocks, posterior, BetaRule((Few(start, 0.0),) * 4), np.arange(4))[0]
         assert log_precision == pytest.approx(np.log(start) + far, abs=1e-6)
 
 
-def test_the_histogram_finds_the_best_precision_of_probabilities():
+def test_the_histogram_finds_the_best_precision_of_probabilities_and_some_of_the_cells_tell_about_the_same():
     blocks, posterior = drawn("beta")
     rule = BetaRule((make_table(4.0, 0.0, np.dtype(np.float64)),))
     log_precision, doubt, acceleration, error = learn(blocks, posterior, rule, GROUPS)
@@ -109,9 +93,12 @@ def test_the_histogram_finds_the_best_precision_of_probabilities():
     assert doubt[0] == 0.0
     # items and abilities take up some of the spread: fewer cells are left to tell of phi
     assert error[0] ** -2 * acceleration[0] == pytest.approx(bend, rel=1e-3)
+    whole, part = (learn(blocks, posterior, rule, GROUPS, most_cells=cells) for cells in (10**6, 96))
+    assert part[1, 0] > 0.0
+    assert abs(part[0, 0] - whole[0, 0]) < 4 * part[1, 0]
 
 
-def test_steps_lead_to_the_best_precision_of_counts():
+def test_steps_lead_to_the_best_precision_of_counts_each_by_a_factor_of_e_at_most():
     blocks, posterior = drawn("beta-binomial")
 
     def density(logits, values, trials, precision):
@@ -123,19 +110,7 @@ def test_steps_lead_to_the_best_precision_of_counts():
     for _ in range(12):
         rule = rule.with_precision(np.exp(learn(blocks, posterior, rule, GROUPS)[0]))
     assert np.log(rule.precision[0]) == pytest.approx(exact, abs=1e-3)
-
-
-@pytest.mark.parametrize("far", [-4.0, 4.0])
-def test_a_step_changes_the_precision_of_counts_by_a_factor_of_e_at_most(far):
-    blocks, posterior = drawn("beta-binomial")
-    start = np.log(3.0) + far
-    rule = BetaBinomialRule(np.exp([start]), np.zeros(1))
-    assert learn(blocks, posterior, rule, GROUPS)[0][0] == pytest.approx(start - np.sign(far), abs=1e-12)
-
-
-def test_some_of_the_cells_tell_about_the_same():
-    blocks, posterior = drawn("beta")
-    rule = BetaRule((make_table(4.0, 0.0, np.dtype(np.float64)),))
-    whole, part = (learn(blocks, posterior, rule, GROUPS, most_cells=cells) for cells in (10**6, 96))
-    assert part[1, 0] > 0.0
-    assert abs(part[0, 0] - whole[0, 0]) < 4 * part[1, 0]
+    for far in (-4.0, 4.0):
+        start = np.log(3.0) + far
+        rule = BetaBinomialRule(np.exp([start]), np.zeros(1))
+        assert learn(blocks, posterior, rule, GROUPS)[0][0] == pytest.approx(start - np.sign(far), abs=1e-12)
