@@ -45,9 +45,10 @@ def out_of_fold(errors, scale):
     return PastEstimates(np.zeros(errors.shape), errors, scale, scale)
 
 
-def typical(errors, scale=None, *, level):
-    size = np.ones(errors.shape) if scale is None else scale
-    return out_of_fold(errors[:, None], size[:, None]).typical_half_width(level=level)
+def typical(errors, scale=1.0, *, level):
+    return out_of_fold(errors[:, None], np.ones((errors.size, 1)) * np.reshape(scale, (-1, 1))).typical_half_width(
+        level=level
+    )
 
 
 def test_the_half_width_is_that_of_the_typical_model(rng):
@@ -76,18 +77,15 @@ def test_few_and_many_models_by_hand():
     found = calibrated_half_widths(errors, scale, np.array([[0.05]]), level=0.95)
     assert_allclose(found, [[expected]])
     # nineteen errors: the 95 % quantile is the largest; the half-width follows the new model's own scale
-    ratios = np.linspace(0.1, 1.9, 19)
-    scale = np.linspace(0.01, 0.02, 19)
-    errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)
-    found = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01], [0.03]]), level=0.95)
-    assert_allclose(found[:, 0], 1.9 * np.array([0.01, 0.03]))
-    half = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01]]), level=0.5)
-    assert_allclose(half, 1.0 * 0.01)
+    ratios, scale = np.linspace(0.1, 1.9, 19)[:, None], np.linspace(0.01, 0.02, 19)[:, None]
+    errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)[:, None]
+    for level, ratio in ((0.95, 1.9), (0.5, 1.0)):
+        found = calibrated_half_widths(errors, scale, np.array([[0.01], [0.03]]), level=level)
+        assert_allclose(found[:, 0], ratio * np.array([0.01, 0.03]))
 
 
 def test_a_level_beyond_the_errors_is_no_narrower_than_the_largest_and_unknown_ones_are_left_out(rng):
-    errors = np.append(0.01 * rng.standard_normal(29), 0.2)[:, None]
-    scale = np.full((30, 1), 0.01)
+    errors, scale = np.append(0.01 * rng.standard_normal(29), 0.2)[:, None], np.full((30, 1), 0.01)
     found = calibrated_half_widths(errors, scale, scale[:1], level=0.99)
     assert found[0, 0] == pytest.approx(0.2)
     assert calibrated_half_widths(errors, scale, scale[:1], level=0.9)[0, 0] < 0.05
@@ -125,8 +123,7 @@ def test_intervals_are_cut_to_what_the_answered_items_leave():
     assert_allclose(low, [[0.1, 0.4, 0.5]])
     assert_allclose(high, [[0.3, 0.6, 0.5]])
     low, high = cut_to_possible(*np.full((2, 1, 1), np.nan), np.array([[0.1]]), np.array([[0.5]]))
-    assert np.isnan(low).all()
-    assert np.isnan(high).all()
+    assert np.isnan([low, high]).all()
 
 
 def test_interval_score_is_width_and_what_misses_lack(rng):

@@ -7,17 +7,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from itembank.numerics.kmeans import ClusterMeans, _Assignment, _starts, nearest_centroid, weighted_kmeans
 
 
+def of_clusters(points, weights, labels):
+    """Weighted means of the points with each label, and the inertia about them."""
+    own = [labels == k for k in np.unique(labels)]
+    means = np.array([np.average(points[one], axis=0, weights=weights[one]) for one in own])
+    inertia = sum(
+        weights[one] @ np.sum((points[one] - mean) ** 2, axis=1) for one, mean in zip(own, means, strict=True)
+    )
+    return means, inertia
+
+
 def best_inertia(points, weights, n_clusters):
     """Smallest inertia over every partition, by enumeration."""
-    best = np.inf
-    for labels in product(range(n_clusters), repeat=len(points)):
-        inertia = 0.0
-        for k in set(labels):
-            own = np.array(labels) == k
-            centre = np.average(points[own], axis=0, weights=weights[own])
-            inertia += weights[own] @ np.sum((points[own] - centre) ** 2, axis=1)
-        best = min(best, inertia)
-    return best
+    labellings = product(range(n_clusters), repeat=len(points))
+    return min(of_clusters(points, weights, np.array(labels))[1] for labels in labellings)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])
@@ -40,15 +43,12 @@ def test_a_weight_counts_like_that_many_copies_of_a_point(rng):
 def test_centroids_are_weighted_means_of_their_points_one_labelling_after_the_other(rng):
     points, weights = rng.normal(size=(60, 3)), rng.uniform(0.1, 2.0, 60)
     found = weighted_kmeans(points, weights, 5, rng)
-    for k in range(5):
-        own = found.labels == k
-        assert_allclose(found.centroids[k], np.average(points[own], axis=0, weights=weights[own]))
+    assert_allclose(found.centroids, of_clusters(points, weights, found.labels)[0])
     assert_array_equal(nearest_centroid(points, found.centroids), found.labels)
     points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
     means = ClusterMeans(points, weights, 3)
     for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
-        expected = [np.average(points[labels == k], axis=0, weights=weights[labels == k]) for k in range(3)]
-        assert_allclose(means.of(labels), expected)
+        assert_allclose(means.of(labels), of_clusters(points, weights, labels)[0])
 
 
 def test_points_that_are_equal_make_one_cluster(rng):
@@ -66,14 +66,15 @@ def test_points_that_are_equal_make_one_cluster(rng):
 
 
 def test_the_generator_decides_the_clusters_and_more_restarts_never_worsen_them(rng):
-    points = rng.normal(size=(200, 2))
-    one, same = (weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(5)) for _ in range(2))
-    assert_array_equal(one.labels, same.labels)
-    assert not np.array_equal(one.labels, weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(6)).labels)
     points = rng.normal(size=(300, 3))
-    one = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=1)
-    many = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=10)
-    assert many.inertia <= one.inertia
+
+    def found(seed, **options):
+        return weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(seed), **options)
+
+    one, same, other = (found(seed).labels for seed in (5, 5, 6))
+    assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert found(0, n_restarts=10).inertia <= found(0, n_restarts=1).inertia
 
 
 @pytest.mark.parametrize("kind", ["binary", "normal"])

@@ -71,21 +71,19 @@ def test_quadratics_are_solved_row_by_row(rng):
 
 
 def test_upward_curvature_is_climbed_to_the_maximum_on_its_side():
-    tilt = np.full(5, 0.1)
     start = np.array([[-3.0], [-0.2], [0.0], [0.3], [0.7]])
-    found = maximise(Wells(tilt), start, is_concave=False)
+    found = maximise(Wells(np.full(5, 0.1)), start, is_concave=False)
     roots = np.sort(np.roots([-1.0, 0.0, 2.0, -0.1]).real)  # low maximum, minimum, high maximum
     assert found.converged.all()
     assert_allclose(found.theta[:, 0], roots[[0, 0, 0, 2, 2]], atol=1e-10)
 
 
-def test_overshooting_steps_are_shortened(rng):
+def test_overshooting_steps_are_shortened_and_too_few_iterations_say_so(rng):
     # From far out, where the likelihood is straight, a full Newton step leaps past everything.
-    design = rng.normal(size=(40, 2))
-    responses = (rng.random((8, 40)) < 0.5).astype(float)
-    far = maximise(Logistic(design, responses), np.full((8, 2), 60.0), is_concave=True)
-    near = maximise(Logistic(design, responses), np.zeros((8, 2)), is_concave=True)
+    problem = Logistic(rng.normal(size=(40, 2)), (rng.random((8, 40)) < 0.5).astype(float))
+    far, near = (maximise(problem, np.full((8, 2), start), is_concave=True) for start in (60.0, 0.0))
     assert far.converged.all()
+    assert not maximise(problem, np.ones((8, 2)), is_concave=True, max_iterations=1).converged.any()
     assert_allclose(far.theta, near.theta, atol=1e-10)
 
 
@@ -94,29 +92,21 @@ def test_agrees_with_scipy(rng):
     found = maximise(Logistic(design, responses), np.zeros((3, 3)), is_concave=True)
     for row in range(3):
         one = Logistic(design, responses[row : row + 1])
-        best = minimize(
-            lambda t, one=one: -one.evaluate(t[None]).objective[0],
-            np.zeros(3),
-            jac=lambda t, one=one: -one.evaluate(t[None]).gradient[0],
-            tol=1e-12,
-        )
+
+        def loss(t, one=one):
+            value = one.evaluate(t[None])
+            return -value.objective[0], -value.gradient[0]
+
+        best = minimize(loss, np.zeros(3), jac=True, tol=1e-12)
         assert_allclose(found.theta[row], best.x, atol=1e-6)  # BFGS stops near 1e-7
 
 
 @pytest.mark.parametrize("is_concave", [True, False])
 def test_rows_do_not_depend_on_each_other(rng, is_concave):
-    design, responses = rng.normal(size=(30, 3)), rng.random((5, 30))
-    problem = Logistic(design, responses)
+    problem = Logistic(rng.normal(size=(30, 3)), rng.random((5, 30)))
     together = maximise(problem, np.zeros((5, 3)), is_concave=is_concave)
     apart = maximise(problem.take(np.array([3])), np.zeros((1, 3)), is_concave=is_concave)
     assert_allclose(together.theta[3], apart.theta[0], atol=1e-12)
-
-
-def test_too_few_iterations_say_so(rng):
-    found = maximise(
-        Logistic(rng.normal(size=(30, 3)), rng.random((5, 30))), np.ones((5, 3)), is_concave=True, max_iterations=1
-    )
-    assert not found.converged.any()
 
 
 def test_a_direction_that_rounding_has_swallowed_is_left_where_it_is():
@@ -161,17 +151,10 @@ def test_what_is_negative_without_bounds_may_be_positive_with_them():
 
 def test_a_search_that_could_go_in_circles_ends():
     """As it goes when steps are not cut at the first coefficient that gets zero; slopes tell the optimum."""
-    columns = np.array(
-        [
-            [-20.0, -3.0, -6.0, 2.0, 9.0, 9.0],
-            [10.0, -1.0, -9.0, -3.0, 6.0, 3.0],
-            [10.0, -1.0, -6.0, 1.0, 6.0, 3.0],
-            [10.0, 0.0, 3.0, -3.0, 9.0, -9.0],
-            [-10.0, -1.0, 6.0, 3.0, -3.0, -6.0],
-            [10.0, 1.0, 3.0, -1.0, -9.0, -6.0],
-            [-20.0, 2.0, 9.0, 0.0, 9.0, 0.0],
-        ]
-    )
+    columns = np.array([
+        [-20, -3, -6, 2, 9, 9], [10, -1, -9, -3, 6, 3], [10, -1, -6, 1, 6, 3], [10, 0, 3, -3, 9, -9],
+        [-10, -1, 6, 3, -3, -6], [10, 1, 3, -1, -9, -6], [-20, 2, 9, 0, 9, 0],
+    ], dtype=float)  # fmt: skip
     linear = np.array([150.0, -18.0, -153.0, 13.0, -30.0, 114.0])
     found = non_negative_minimum(columns.T @ columns, linear)
     slope = linear - columns.T @ (columns @ found)

@@ -23,11 +23,9 @@ def test_without_end_it_is_the_paired_t_test_and_of_all_items_the_difference_its
     assert look.difference / np.sqrt(look.variance) == pytest.approx(test.statistic)
     assert look.degrees == test.df
     # of one run nothing is left to chance; over repeated runs all of it may be
-    rng = np.random.default_rng(1)
-    one, other = rng.random(30), rng.random(30)
+    one, other = np.random.default_rng(1).random((2, 30))
     exact = paired_look(one, other)
-    assert exact.is_exact
-    assert exact.variance == 0.0
+    assert (exact.is_exact, exact.variance) == (True, 0.0)
     assert exact.difference == pytest.approx((other - one).mean())
     assert not paired_look(one, other, is_finite=False).is_exact
 
@@ -98,8 +96,7 @@ def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: flo
 
 def test_the_only_change_is_not_taken_for_a_law() -> None:
     """The baseline had one of 50 wrong, which the candidate has right: of falls among the others nothing is known."""
-    one = np.repeat([0.0, 1.0], [40, 1960])
-    other = np.full(2000, np.nan)
+    one, other = np.repeat([0.0, 1.0], [40, 1960]), np.full(2000, np.nan)
     other[39:89] = 1.0
     look = paired_look(one, other)
     low = lower_bound(look.difference, look.variance, look.unit, look.flips, student_boundary(2.2, look.degrees))
@@ -120,9 +117,7 @@ def test_differences_that_are_all_alike_are_not_exact(value: float, drop: float)
 
 def test_every_beginning_stands_for_all_items() -> None:
     """Each half and quarter of the sorted list has its part, and every item is equally likely to come first."""
-    scenarios = np.repeat([0, 1], [32, 96])
-    known = np.tile([0.0, 1.0], 64)
-    first = np.zeros(128)
+    scenarios, known, first = np.repeat([0, 1], [32, 96]), np.tile([0.0, 1.0], 64), np.zeros(128)
     for seed in range(400):
         order = balanced_order(scenarios, known, np.random.default_rng(seed))
         assert sorted(order) == list(range(128))
@@ -132,10 +127,7 @@ def test_every_beginning_stands_for_all_items() -> None:
         first[order[:16]] += 1
     assert first.max() < 400 / 8 * 1.6
     assert first.min() > 400 / 8 * 0.5
-
-
-def test_clusters_stay_together_in_the_order() -> None:
-    """Whoever runs a beginning runs whole documents."""
+    # clusters stay together: whoever runs a beginning runs whole documents
     clusters = np.array([2, 0, 1, 0, 2, 1, 2, 2])
     order = balanced_order(np.zeros(8, dtype=int), np.zeros(8), np.random.default_rng(0), clusters)
     assert np.count_nonzero(np.diff(clusters[order])) == 2

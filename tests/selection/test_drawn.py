@@ -64,8 +64,7 @@ def test_items_of_which_the_bank_is_unsure_come_more_often_whatever_the_order_of
     spread = np.mean(right * (1.0 - right), axis=0)
     assert_allclose(size**2, (fitted_factor_model(bank).noise + spread) / 2.0)
     moved = bank.responses.take(models=rng.permutation(bank.n_models))
-    others = make_bank(n_models=20, n_items=60)
-    others = dataclasses.replace(others, responses=moved)
+    others = dataclasses.replace(make_bank(n_models=20, n_items=60), responses=moved)
     assert_allclose(expected_answers(others), expected_answers(bank), atol=1e-9)
 
 
@@ -91,12 +90,9 @@ def test_included_items_are_certain_and_scenarios_can_get_as_many_each(bank):
     assert selection.n_items == 12
     selection = select(bank, 5, method="drawn", rng=0, per_scenario=True)
     assert [selection.scenarios.count(name) for name in bank.targets.scenarios] == [5, 5, 5]
-
-
-@pytest.mark.parametrize("flat", [-0.1, 1.5])
-def test_a_share_outside_its_range_is_an_error(flat):
-    with pytest.raises(ParameterError, match="flat"):
-        Drawn(flat=flat)
+    for flat in (-0.1, 1.5):
+        with pytest.raises(ParameterError, match="flat"):
+            Drawn(flat=flat)
 
 
 @pytest.mark.parametrize("n_models", [0, 1, 3, 6])

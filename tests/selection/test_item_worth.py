@@ -25,7 +25,6 @@ from tests.selection.designs import (
 
 NO_COUNTS = np.zeros(3, dtype=np.int64)
 ALL_KINDS = pytest.mark.parametrize("kind", KINDS)
-ALL_DIMS = pytest.mark.parametrize("n_dims", [1, 2, 4])
 
 
 def scores(items, criterion, theta, covariance, *, goal=None, counts=NO_COUNTS, seed=0):
@@ -35,21 +34,14 @@ def scores(items, criterion, theta, covariance, *, goal=None, counts=NO_COUNTS, 
 
 
 @ALL_KINDS
-@ALL_DIMS
-def test_information_weights_are_the_expected_hessian(kind, n_dims):
-    parameters = make_parameters(n_dims, kind=kind)
-    theta, _ = make_posterior(n_dims)
-    assert_allclose(make_items(parameters).weights(theta), expected_information(parameters, theta), atol=1e-6)
-
-
-@ALL_KINDS
-@ALL_DIMS
+@pytest.mark.parametrize("n_dims", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed):
+def test_weights_are_the_expected_hessian_and_gains_those_of_inverting_the_information_anew(kind, n_dims, seed):
     parameters = make_parameters(n_dims, seed=seed, kind=kind)
     items = make_items(parameters)
     theta, covariance = make_posterior(n_dims, seed)
     weights = expected_information(parameters, theta)
+    assert_allclose(items.weights(theta), weights, atol=1e-6)
     root = np.random.default_rng(seed).normal(size=(n_dims, 2))
     goal = root @ root.T
     after = [covariance_after(covariance, a, w) for a, w in zip(parameters.loadings, weights, strict=True)]
@@ -107,15 +99,13 @@ def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
     assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@ALL_KINDS
 def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
     parameters = ItemParameters.create([[3.0], [3.0], [0.0]], [900.0, -900.0, 0.0], *KINDS[kind])
     items = make_items(parameters)
     for name in INFORMATION:
         found = scores(items, name, np.zeros(1), np.eye(1), goal=np.eye(1))
-        assert np.all(np.isfinite(found))
-        assert np.all(found >= 0.0)
-        assert_allclose(found, 0.0, atol=1e-12)
+        assert np.all((found >= 0.0) & (found < 1e-12))
 
 
 @pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "a-optimal"}])
@@ -130,8 +120,7 @@ def test_the_scale_and_rotation_of_ability_do_not_matter(name, kind):
     found = []
     for one, ability, spread in ((parameters, theta, covariance), (turned, back @ theta, back @ covariance @ back.T)):
         items = make_items(one)
-        goal = goal_matrix(items, weights)
-        found.append(scores(items, name, ability, spread, goal=goal))
+        found.append(scores(items, name, ability, spread, goal=goal_matrix(items, weights)))
     assert_allclose(found[1], found[0], rtol=1e-6)
 
 
@@ -140,8 +129,7 @@ def test_the_goal_is_that_of_its_definition_without_degenerate_items():
     weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
     a = parameters.loadings
     assert_allclose(goal_matrix(make_items(parameters), weights), (a.T * weights) @ a, rtol=1e-12)
-    is_degenerate = np.arange(24) < 5
-    weights = np.full(24, 1.0 / 24.0)
+    is_degenerate, weights = np.arange(24) < 5, np.full(24, 1.0 / 24.0)
     left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights)
     without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights))
     assert_array_equal(left_out, without)
@@ -152,20 +140,14 @@ def test_information_is_divided_by_cost(name):
     cost = np.random.default_rng(0).lognormal(size=24)
     items = make_items(make_parameters(), cost=cost)
     theta, covariance = make_posterior()
-    plain = scores(items, name, theta, covariance, goal=np.eye(3))
-    divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
-    assert_allclose(divided, plain / cost)
     divided = criterion_of(name, per_cost=True)
+    plain, found = (scores(items, one, theta, covariance, goal=np.eye(3)) for one in (name, divided))
+    assert_allclose(found, plain / cost)
     assert divided.per_cost
     assert uses_cost(divided)
     assert not uses_cost(criterion_of(name))
     assert criterion_of(divided, per_cost=False) == criterion_of(name)
     assert criterion_of(divided) is divided
-
-
-def test_the_cheapest_item_is_the_best_by_minimum_cost():
-    cost = np.random.default_rng(0).lognormal(size=24)
-    items = make_items(make_parameters(), cost=cost)
     assert np.argmax(scores(items, "min-cost", *make_posterior())) == np.argmin(cost)
 
 
@@ -197,10 +179,8 @@ def test_uniform_takes_a_scenario_with_the_fewest_items_and_any_item_of_it():
     expected = inside.sum() / 8.0
     assert abs(np.sum((inside - expected) ** 2 / expected) - 7.0) < 5.0 * np.sqrt(14.0)
     items = dataclasses.replace(make_items(make_parameters()), scenario_index=np.repeat([0, 1, 2], [20, 2, 2]))
-    best = [
-        int(items.scenario_index[np.argmax(scores(items, "uniform", *make_posterior(), seed=seed))])
-        for seed in range(3000)
-    ]
+    best = [np.argmax(scores(items, "uniform", *make_posterior(), seed=seed)) for seed in range(3000)]
+    best = items.scenario_index[best]
     assert np.all(np.abs(np.bincount(best) - 1000.0) < 4.0 * np.sqrt(3000.0 * 2.0 / 9.0))
 
 
@@ -218,11 +198,10 @@ def test_arguments_are_left_as_they_are():
     items = make_items(make_parameters(kind="both"), cost=np.ones(24))
     before = {field.name: np.copy(getattr(items, field.name)) for field in dataclasses.fields(items)}
     theta, covariance = make_posterior()
-    kept = theta.copy(), covariance.copy()
+    kept = np.vstack([theta, covariance])
     for name in CRITERIA.kinds:
         scores(items, name, theta, covariance, goal=np.eye(3))
-    assert_array_equal(theta, kept[0])
-    assert_array_equal(covariance, kept[1])
+    assert_array_equal([theta, *covariance], kept)
     for name, value in before.items():
         if name != "asymptotes":
             assert_array_equal(getattr(items, name), value)
@@ -231,11 +210,13 @@ def test_arguments_are_left_as_they_are():
 @pytest.fixture(scope="module")
 def bank():
     bank = make_bank(n_models=20, n_items=30, n_dims=3, with_extras=True)
-    calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(30) == 4)
     items = bank.responses.items.with_columns(weight=pl.Series(np.where(np.arange(30) == 7, 0.0, 1.0)))
-    responses = dataclasses.replace(bank.responses, items=items)
-    targets = ScoreTargets.create(items, within="custom")
-    return dataclasses.replace(bank, calibration=calibration, responses=responses, targets=targets)
+    return dataclasses.replace(
+        bank,
+        calibration=dataclasses.replace(bank.calibration, is_degenerate=np.arange(30) == 4),
+        responses=dataclasses.replace(bank.responses, items=items),
+        targets=ScoreTargets.create(items, within="custom"),
+    )
 
 
 def test_a_bank_is_laid_out_in_its_order(bank):
@@ -268,11 +249,8 @@ def with_seconds(bank, items, value):
 def test_only_candidates_need_a_cost(bank):
     free = with_seconds(bank, 4, 0.0)  # an item that is not asked divides nothing
     items = DesignItems.of_bank(free, askable_items(free, ()), cost="seconds")
-    found, expected = (
-        scores(items, criterion_of("d-optimal", per_cost=per_cost), np.zeros(3), np.eye(3))[items.is_candidate]
-        for per_cost in (True, False)
-    )
-    assert_array_equal(found, expected)
+    specs = (criterion_of("d-optimal", per_cost=per_cost) for per_cost in (True, False))
+    assert_array_equal(*(scores(items, one, np.zeros(3), np.eye(3))[items.is_candidate] for one in specs))
     unknown = with_seconds(bank, [1, 4], np.nan)
     with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
         DesignItems.of_bank(unknown, askable_items(unknown, ()), cost="seconds")
@@ -288,9 +266,7 @@ def test_names_stand_for_specs_and_unknown_ones_are_refused():
     for name in ALL:
         assert CRITERIA.name_of(criterion_of(name)) == name
     assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:4]
-    with pytest.raises(
-        ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"
-    ):
+    with pytest.raises(ParameterError, match=r"must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"):
         criterion_of("best")
 
 
@@ -324,10 +300,6 @@ def test_counts_of_one_trial_are_worth_what_an_answer_is_and_precise_probabiliti
     worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]
     assert np.all(worth[1] > worth[0])
     assert np.all(worth[1] > scores_in_family(make_items(plain), name))
-
-
-def test_weights_are_the_information_of_the_family():
     parameters = with_family(make_parameters(kind="both"), "beta", 7.0)
-    items = make_items(parameters)
-    theta, _ = make_posterior()
+    items, (theta, _) = make_items(parameters), make_posterior()
     assert_array_equal(items.weights(theta), ResponseModel.of(parameters).information_weights(items.logit(theta)))
