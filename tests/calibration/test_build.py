@@ -41,11 +41,15 @@ def test_a_bank_holds_what_its_parts_say(responses, bank):
     assert bank.responses is responses
 
 
-def test_the_weights_are_the_asked_for(responses):
+def test_the_weights_are_the_asked_for_and_continuous_responses_keep_their_raw_scores(responses, rng):
     bank = calibrate(responses, within="macro", across="items")
     assert (bank.targets.within, bank.targets.across) == ("macro", "items")
     with pytest.raises(ParameterError, match="within must be one of"):
         calibrate(responses, within="mean")
+    values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
+    bank = calibrate(ResponseMatrix.create(values))
+    assert set(bank.calibration.thresholds) == {"all"}
+    assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
 
 
 def test_few_models_give_a_bank_without_a_measured_bias_and_are_refused_more_abilities(responses):
@@ -76,13 +80,6 @@ def test_what_was_linked_to_another_bank_is_not_to_one_that_is_calibrated_anew(r
     assert again.responses.models.columns == responses.models.columns
     assert again.bank_id == bank.bank_id
     assert_array_equal(again.item_model_bias, bank.item_model_bias)
-
-
-def test_continuous_responses_keep_their_raw_scores(rng):
-    values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
-    bank = calibrate(ResponseMatrix.create(values))
-    assert set(bank.calibration.thresholds) == {"all"}
-    assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
 
 
 def test_a_name_is_a_method_with_as_many_dimensions_as_suit_and_a_spec_is_taken_as_it_is(monkeypatch):

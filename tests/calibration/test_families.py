@@ -9,16 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.calibration import families
 from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
-from itembank.calibration.families import (
-    best_threshold,
-    find_degenerate,
-    precision_index,
-    put_back,
-    scenario_thresholds,
-    with_family,
-)
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import Fit, PreparedResponses
 from itembank.calibration.item_model_bias import item_model_bias
@@ -78,7 +71,7 @@ def test_repeated_trials_are_counts():
     assert found.parameters.family == "bernoulli"
     assert set(found.thresholds) == {"math", "law"}
     once = replace(single, n_trials=np.ones((N_MODELS, N_ITEMS), dtype=int))
-    assert with_family(Variational(), once).family == "bernoulli"
+    assert families.with_family(Variational(), once).family == "bernoulli"
 
 
 def without_a_trial():
@@ -139,7 +132,7 @@ def test_single_precision_responses_stay_so():
 @pytest.mark.parametrize(("precision", "n_precisions"), [("scenario", 2), ("global", 1), (9.0, 1)])
 def test_precisions(precision, n_precisions):
     spec = Variational(family="beta", precision=precision, tolerance=1e-2)
-    assert np.unique(precision_index(spec, SCENARIOS)).size == n_precisions
+    assert np.unique(families.precision_index(spec, SCENARIOS)).size == n_precisions
     found = fit_item_model(simulated("beta"), spec)
     assert np.unique(found.parameters.precision).size == n_precisions
     if precision == 9.0:
@@ -199,17 +192,17 @@ def test_choices_that_cannot_be(kind, choices, message):
 @given(st.lists(st.floats(0.0, 1.0).map(lambda value: round(value, 2)), min_size=1, max_size=40))
 def test_no_other_threshold_keeps_the_total_better(values):
     values = np.array(values)
-    misfit = abs(np.sum(values >= best_threshold(values)) - values.sum())
+    misfit = abs(np.sum(values >= families.best_threshold(values)) - values.sum())
     others = np.abs(np.sum(values >= np.linspace(0.0, 1.01, 1200)[:, None], axis=1) - values.sum())
     assert misfit <= others.min()
 
 
 def test_thresholds_by_hand_where_there_are_fractions():
     # the paper's example, of sum 2.5: two or three ones are equally close
-    assert best_threshold(np.array([0.1, 0.2, 0.6, 0.7, 0.9])) == 0.7
-    assert best_threshold(np.full(4, 0.3)) > 0.3  # all alike below one half become wrong
+    assert families.best_threshold(np.array([0.1, 0.2, 0.6, 0.7, 0.9])) == 0.7
+    assert families.best_threshold(np.full(4, 0.3)) > 0.3  # all alike below one half become wrong
     responses = np.array([[0.0, 1.0, 0.2, 0.9], [1.0, np.nan, 0.8, np.nan]])
-    thresholds = scenario_thresholds(responses, ["binary", "binary", "graded", "graded"])
+    thresholds = families.scenario_thresholds(responses, ["binary", "binary", "graded", "graded"])
     assert thresholds == {"graded": pytest.approx(0.8)}
 
 
@@ -232,13 +225,13 @@ def with_degenerate(fit, rng, columns, *, order=None, lower=0.0):
     order = np.arange(n_items + len(columns)) if order is None else order
     responses, is_degenerate = np.column_stack([varied, *columns])[:, order], order >= n_items
     prepared = PreparedResponses("bernoulli", responses, None, {}, is_degenerate)
-    return put_back(fit, prepared, np.where(is_degenerate, lower, 0.0))
+    return families.put_back(fit, prepared, np.where(is_degenerate, lower, 0.0))
 
 
 @pytest.mark.parametrize("lower", [0.0, 0.25])
 def test_a_degenerate_item_is_found_and_has_the_mode_of_its_posterior(lower):
     responses = np.array([[1.0, 0.0, 1.0, np.nan], [1.0, 0.0, 0.0, 1.0], [np.nan, 0.0, 1.0, np.nan]])
-    assert_array_equal(find_degenerate(responses), [True, True, False, True])
+    assert_array_equal(families.find_degenerate(responses), [True, True, False, True])
     rng = np.random.default_rng(1)
     fit, right = made_up(rng), np.ones(30)
     right[5:20] = np.nan

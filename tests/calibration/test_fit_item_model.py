@@ -8,16 +8,10 @@ from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.calibration import fit_item_model as fitting
 from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational, has_family
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.fit_item_model import (
-    Agreement,
-    agreement_beyond,
-    fit_item_model,
-    known_lower_asymptote,
-    score_correlation,
-)
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.variational import fit
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
@@ -48,7 +42,7 @@ def test_every_method_gives_parameters_for_every_item_and_leaves_its_input_alone
     data.responses[~data.observed] = 0.0
     matrix = matrix_of(data)
     before = matrix.responses.copy()
-    found = fit_item_model(matrix, spec)
+    found = fitting.fit_item_model(matrix, spec)
     assert_array_equal(matrix.responses, before)
     assert found.converged
     assert found.n_items == 50
@@ -66,10 +60,10 @@ def test_fractions_are_made_binary_and_thresholds_kept():
     fractions = np.clip(truth.data.responses * 0.7 + 0.1, 0.0, 1.0)
     values = np.column_stack([fractions[:, :30], truth.data.responses[:, 30:]])
     with pytest.warns(DataWarning, match=r"'graded' lie between 0 and 1, .* right from 0.8 on.* n_trials"):
-        found = fit_item_model(ResponseMatrix.create(values, scenarios=["graded"] * 30 + ["binary"] * 20))
+        found = fitting.fit_item_model(ResponseMatrix.create(values, scenarios=["graded"] * 30 + ["binary"] * 20))
     assert set(found.thresholds) == {"graded"}
     assert 0.1 < found.thresholds["graded"] <= 0.8
-    assert_allclose(found.parameters.loadings, fit_item_model(matrix_of(truth.data)).parameters.loadings)
+    assert_allclose(found.parameters.loadings, fitting.fit_item_model(matrix_of(truth.data)).parameters.loadings)
 
 
 def with_nobody(model, item):
@@ -97,28 +91,28 @@ def with_nobody(model, item):
 )
 def test_what_cannot_be_fitted_is_refused(responses, spec, error, message):
     with pytest.raises(error, match=message):
-        fit_item_model(ResponseMatrix.create(responses), spec)
+        fitting.fit_item_model(ResponseMatrix.create(responses), spec)
 
 
 def test_stopping_early_warns_with_advice():
     with pytest.warns(ConvergenceWarning, match="max_iterations"):
-        found = fit_item_model(matrix_of(simulate(30, 20, seed=6).data), Variational(max_iterations=1))
+        found = fitting.fit_item_model(matrix_of(simulate(30, 20, seed=6).data), Variational(max_iterations=1))
     assert not found.converged
 
 
 @pytest.mark.parametrize("chance", [None, 1.0, -0.1, float("nan")])
 def test_chance_comes_first_then_options_and_items_without_a_usable_one_are_named(chance):
     items = pl.DataFrame({"item_id": ["a", "b"], "chance": [0.1, None], "n_options": [4, 5]})
-    assert_allclose(known_lower_asymptote(items), [0.1, 0.2])
+    assert_allclose(fitting.known_lower_asymptote(items), [0.1, 0.2])
     items = pl.DataFrame({"item_id": ["a", "b"], "chance": [0.1, chance]}, schema_overrides={"chance": pl.Float64})
     with pytest.raises(DataError, match=r"chance must lie in .* 1 of 2 items: 'b'"):
-        known_lower_asymptote(items)
+        fitting.known_lower_asymptote(items)
 
 
 def test_known_guessing_becomes_the_lower_asymptote():
     data = simulate(60, 30, guessing=0.25, seed=8).data
     items = pl.DataFrame({"item_id": [f"i{k}" for k in range(30)], "n_options": [4] * 30})
-    found = fit_item_model(matrix_of(data, items=items), Variational(known_guessing=True))
+    found = fitting.fit_item_model(matrix_of(data, items=items), Variational(known_guessing=True))
     assert_array_equal(found.parameters.lower_asymptote, 0.25)
 
 
@@ -130,11 +124,11 @@ def test_many_answers_are_fitted_where_they_are_to_the_same_end(missing, monkeyp
     answers[rng.random(answers.shape) < missing] = np.nan
     answers[:, 7], answers[:, 30] = 1.0, 0.0  # which all models answered alike
     spec = Variational("2pl", tolerance=1e-8)
-    expected = fit_item_model(ResponseMatrix.create(answers), spec)
+    expected = fitting.fit_item_model(ResponseMatrix.create(answers), spec)
     monkeypatch.setattr(response_matrices, "LARGE", 1000)
     monkeypatch.setattr(fit, "SUBSET_SIZE", 40)
-    found = fit_item_model(ResponseMatrix.create(answers), spec)
-    again = fit_item_model(ResponseMatrix.create(answers.astype(np.float32)), spec)
+    found = fitting.fit_item_model(ResponseMatrix.create(answers), spec)
+    again = fitting.fit_item_model(ResponseMatrix.create(answers.astype(np.float32)), spec)
     assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
     assert_array_equal(found.is_degenerate, expected.is_degenerate)
     assert_array_equal(again.parameters.loadings, found.parameters.loadings)
@@ -152,7 +146,7 @@ def one_cell(right, trials, logit, doubt=0.0):
         AbilityPrior.standard(1), True, 1, "", np.zeros(1),
     )  # fmt: skip
     rates, n_trials = np.array([[right / trials]]), np.array([[trials]])
-    return agreement_beyond(FitData(rates, None, np.zeros(1), family="binomial", n_trials=n_trials), fit)
+    return fitting.agreement_beyond(FitData(rates, None, np.zeros(1), family="binomial", n_trials=n_trials), fit)
 
 
 def attempts(n_models=27, n_items=30, *, n_trials, seed=0, correlation=1.0):
@@ -188,12 +182,14 @@ def test_what_the_fit_has_taken_from_the_pairs_is_given_back_and_single_answers_
     drift = 0.5 * 1e-4 * (1.0 - 2.0 * chance)  # the mean chance moves too, to which the pairs answer
     assert gain == pytest.approx(1e-4 * chance * (1.0 - chance), abs=3.0 * abs(drift))
     assert gain > 0.0
-    assert one_cell(1.0, 1.0, -3.0, doubt=0.5) == Agreement(0.0, 0.0)
+    assert one_cell(1.0, 1.0, -3.0, doubt=0.5) == fitting.Agreement(0.0, 0.0)
 
 
 @pytest.mark.parametrize("spec", [Variational(), JointMAP(), MarginalML()])
 def test_independent_attempts_stay_binomial(spec):
-    found = [fit_item_model(attempts(n_trials=n, seed=seed, correlation=0.0), spec) for n, seed in ((2, 1), (40, 2))]
+    found = [
+        fitting.fit_item_model(attempts(n_trials=n, seed=seed, correlation=0.0), spec) for n, seed in ((2, 1), (40, 2))
+    ]
     assert {one.parameters.family for one in found} == {"binomial"}
 
 
@@ -201,7 +197,7 @@ def test_independent_attempts_stay_binomial(spec):
 def test_agreeing_attempts_are_taken_for_what_they_are(correlation):
     responses = attempts(40, 60, n_trials=20, correlation=correlation)
     with pytest.warns(DataWarning, match=AGREE) as warned:
-        found = fit_item_model(responses)
+        found = fitting.fit_item_model(responses)
     assert len(warned) == 1
     said = float(str(warned[0].message).split("correlation ")[1].split(")")[0])
     fitted = 1.0 / (found.parameters.precision[0] + 1.0)
@@ -211,9 +207,9 @@ def test_agreeing_attempts_are_taken_for_what_they_are(correlation):
 
 
 def test_identical_attempts_say_what_one_of_them_says():
-    single = fit_item_model(attempts(n_trials=1))
+    single = fitting.fit_item_model(attempts(n_trials=1))
     with pytest.warns(DataWarning, match=AGREE):
-        repeated = fit_item_model(attempts(n_trials=100))
+        repeated = fitting.fit_item_model(attempts(n_trials=100))
     assert_allclose(repeated.parameters.loadings, single.parameters.loadings, atol=0.15)
     alike(repeated, single, "abilities", atol=0.1)
     alike(repeated, single, "standard_errors", rtol=0.1)
@@ -223,13 +219,15 @@ def test_identical_attempts_say_what_one_of_them_says():
 def test_slopes_stay_bounded_where_binomial_is_asked_for(n_trials):
     """A penalty of 0.01 a^2 / 2 for each slope a against a likelihood of at most log 2 for each of all trials."""
     with pytest.warns() as warned:
-        found = fit_item_model(attempts(n_trials=n_trials), Variational(family="binomial", single_precision=False))
+        found = fitting.fit_item_model(
+            attempts(n_trials=n_trials), Variational(family="binomial", single_precision=False)
+        )
     data, convergence = (
         " ".join(str(one.message) for one in warned if one.category is kind)
         for kind in (DataWarning, ConvergenceWarning)
     )
     assert "Use family 'beta-binomial'." in data
-    assert "(intra-class correlation 0.002)" in Agreement(0.002, 9.0).finding
+    assert "(intra-class correlation 0.002)" in fitting.Agreement(0.002, 9.0).finding
     for words in ("slopes should be at most 20 logits", "'item-", "use family 'beta-binomial'"):
         assert words in convergence
     assert np.abs(found.parameters.loadings).max() < np.sqrt(2.0 * 27 * 30 * n_trials * np.log(2.0) / 0.01)
@@ -242,7 +240,7 @@ def test_slopes_stay_bounded_where_binomial_is_asked_for(n_trials):
 def test_a_method_without_the_family_says_which_has_it(spec):
     assert not has_family(spec, "beta-binomial")
     with pytest.warns(DataWarning, match="which the variational method has"):
-        assert fit_item_model(attempts(n_trials=8), spec).parameters.family == "binomial"
+        assert fitting.fit_item_model(attempts(n_trials=8), spec).parameters.family == "binomial"
 
 
 def test_dimensions_are_chosen_of_agreeing_attempts_without_a_word():
@@ -264,7 +262,7 @@ def correlation(one, other):
 def test_slopes_of_both_signs_follow_guesses_and_it_is_said(siblings, spec):
     skill, responses = siblings
     with pytest.warns(DataWarning, match=r"not skill: their correlation with the models' scores is -?0\.\d\d, less"):
-        found = fit_item_model(responses, spec)
+        found = fitting.fit_item_model(responses, spec)
     score = responses.responses.mean(axis=1)
     assert found.score_correlation == pytest.approx(correlation(found.abilities[:, 0], score), abs=1e-9)
     assert abs(correlation(found.abilities[:, 0], skill)) < 0.5
@@ -274,7 +272,7 @@ def test_slopes_of_both_signs_follow_guesses_and_it_is_said(siblings, spec):
 def test_slopes_above_zero_follow_skill(siblings, spec, recwarn):
     """As the warning advises, and as laws of scaling fit right and wrong answers."""
     skill, responses = siblings
-    found = fit_item_model(responses, spec(responses) if callable(spec) else spec)
+    found = fitting.fit_item_model(responses, spec(responses) if callable(spec) else spec)
     assert found.score_correlation > 0.75
     assert correlation(found.abilities[:, 0], skill) > 0.6
     assert found.caution == ""
@@ -300,8 +298,8 @@ def test_abilities_on_the_arc_challenge_are_not_skill(shared_dir):
     wide = table.pivot(on="item_id", index="model_id", values="response").drop("model_id")
     responses = ResponseMatrix.create(wide.to_numpy().astype(float), scenarios=["arc-challenge"] * wide.width)
     with pytest.warns(DataWarning, match="items of 'arc-challenge': The abilities are not skill"):
-        assert fit_item_model(responses, Variational("2pl")).score_correlation < 0.7
-    assert fit_item_model(responses, default_spec(responses)).score_correlation > 0.85
+        assert fitting.fit_item_model(responses, Variational("2pl")).score_correlation < 0.7
+    assert fitting.fit_item_model(responses, default_spec(responses)).score_correlation > 0.85
 
 
 def test_the_correlation_is_pearsons_and_signed():
@@ -309,13 +307,15 @@ def test_the_correlation_is_pearsons_and_signed():
     answers, one = (rng.random((30, 40)) < 0.5).astype(float), rng.normal(size=(30, 1))
     data, score = FitData(answers, None, np.zeros(40)), answers.mean(axis=1)
     wanted = correlation(one[:, 0], score)
-    assert [score_correlation(data, sign * one) for sign in (1, -1)] == pytest.approx([wanted, -wanted], abs=1e-12)
+    assert [fitting.score_correlation(data, sign * one) for sign in (1, -1)] == pytest.approx(
+        [wanted, -wanted], abs=1e-12
+    )
     uncopied = FitData(answers, None, np.zeros(40), columns=np.arange(40))
-    assert score_correlation(uncopied, one) == pytest.approx(wanted, abs=1e-6)
+    assert fitting.score_correlation(uncopied, one) == pytest.approx(wanted, abs=1e-6)
     two = np.column_stack([one, rng.normal(size=30)])
     fitted = np.column_stack([np.ones(30), two])
     best = fitted @ np.linalg.lstsq(fitted, score, rcond=None)[0]
-    assert score_correlation(data, two) == pytest.approx(correlation(best, score), abs=1e-9)
+    assert fitting.score_correlation(data, two) == pytest.approx(correlation(best, score), abs=1e-9)
 
 
 def test_models_are_compared_over_the_items_that_they_share():
@@ -327,4 +327,4 @@ def test_models_are_compared_over_the_items_that_they_share():
     observed[:20, 70:], observed[20:, :60] = False, False
     answers = np.where(observed, answers, 0.0)
     assert correlation(ability, answers.sum(axis=1) / observed.sum(axis=1)) < -0.5
-    assert score_correlation(FitData(answers, observed, np.zeros(130)), ability[:, None]) > 0.7
+    assert fitting.score_correlation(FitData(answers, observed, np.zeros(130)), ability[:, None]) > 0.7

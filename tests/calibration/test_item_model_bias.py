@@ -59,15 +59,12 @@ def test_error_is_the_mean_over_models_of_weighted_mean_differences(rng):
     assert_array_equal(mean_absolute_error(errors), [1.0, np.nan])
 
 
-def test_a_true_item_model_leaves_only_the_noise_of_the_hidden_items():
+def test_of_a_true_item_model_only_noise_is_left_and_a_wrong_one_has_a_larger_bias():
     """With 200 hidden items a scenario the error is about that of a mean of 200 coin flips, E|x| = 0.8 sd."""
     responses = simulated(60, 1200, 1, seed=1)
     bias = bias_of(responses)
     noise = 0.8 * np.sqrt(np.mean(responses.responses.mean(axis=0)) * 0.2 / 200)
     assert np.all((bias > 0.3 * noise) & (bias < 2.0 * noise))
-
-
-def test_a_wrong_item_model_has_a_larger_bias_than_a_right_one():
     responses = simulated(80, 600, 3, seed=2)
     specs = Variational(tolerance=1e-4), Variational("mirt", n_dims=3, tolerance=1e-4)
     one, three = (bias_of(responses, spec) for spec in specs)
@@ -105,29 +102,23 @@ def changed(responses, values):
     return ResponseMatrix.create(values, items=responses.items, models=responses.models)
 
 
-def test_items_that_half_of_the_models_never_saw_are_left_out():
+def test_items_that_half_of_the_models_never_saw_are_left_out_and_a_half_without_information_unmeasured():
     responses = simulated(16, 90, 1, seed=5)
     values = responses.responses.copy()
     values[1:, :30] = np.nan  # one model alone saw these
     assert not np.isnan(bias_of(changed(responses, values))).any()
-
-
-def test_a_half_without_information_leaves_it_unmeasured():
     responses = simulated(10, 12, 1, seed=6)
     values = np.ones_like(responses.responses)
     values[0, 0] = 0.0  # some half of the models answers everything alike
     assert any(np.isnan(bias_of(changed(responses, values), seed=seed)).all() for seed in range(6))
 
 
-def test_response_variance_is_the_mean_sample_variance(rng):
+def test_response_variance_is_the_mean_sample_variance_and_follows_the_target_weights(rng):
     matrix = simulated(5, 30, 1, seed=7, share_missing=0.2)
     responses, scenario, targets = matrix.responses, np.arange(30) % 3, ScoreTargets.create(matrix.items)
     expected = [np.mean([np.nanvar(row[scenario == j], ddof=1) for row in responses]) for j in range(3)]
     assert_allclose(response_variance(ResponseMatrix.create(responses), targets), expected)
-
-
-def test_response_variance_follows_the_target_weights_and_a_single_response_has_none():
-    """Draws with the target's probabilities have this variance: weights (1/2, 1/4, 1/4)."""
+    # draws with the target's probabilities have this variance: weights (1/2, 1/4, 1/4)
     targets = ScoreTargets.create(items_of("sss", "xyy"), within="macro")
     found = response_variance(ResponseMatrix.create(np.array([[1.0, 0.0, 0.5]])), targets)
     mean = 0.5 + 0.125

@@ -29,7 +29,7 @@ def test_spans_the_leading_singular_vectors(n_models, n_items):
     assert_allclose(np.mean(found**2, axis=0), 1.0)
 
 
-def test_the_first_direction_points_to_more_right_answers_and_missing_cells_say_nothing():
+def test_the_first_direction_points_to_more_right_answers_and_dimensions_beyond_the_data_are_zero():
     responses = simulate(60, 80, seed=4).data.responses
     found = start_abilities(responses, None, n_dims=1)[:, 0]
     assert np.corrcoef(found, responses.mean(axis=1))[0, 1] > 0.9
@@ -37,9 +37,6 @@ def test_the_first_direction_points_to_more_right_answers_and_missing_cells_say_
     found = start_abilities(data.responses, data.observed, n_dims=1)
     filled_otherwise = np.where(data.observed, data.responses, 1.0)
     assert_array_equal(found, start_abilities(filled_otherwise, data.observed, n_dims=1))
-
-
-def test_more_dimensions_than_the_data_have_are_zero():
     responses = simulate(4, 30, seed=6).data.responses
     found = start_abilities(responses, None, n_dims=6)
     assert found.shape == (4, 6)
@@ -168,7 +165,7 @@ def test_ends_that_differ_and_are_as_good_do_not_count_as_converged(item_model, 
     assert advice in found.message
 
 
-def test_multiple_correlation_is_that_of_the_regression():
+def test_correlations_are_those_of_the_regression_and_of_logits_on_any_axes():
     rng = np.random.default_rng(4)
     abilities, score = rng.normal(size=(50, 3)) + 2.0, rng.normal(size=50)
     design = np.column_stack([np.ones(50), abilities])
@@ -176,9 +173,6 @@ def test_multiple_correlation_is_that_of_the_regression():
     assert starts.multiple_correlation(score, abilities) == pytest.approx(np.corrcoef(fitted, score)[0, 1])
     assert starts.multiple_correlation(abilities @ [1.0, -2.0, 3.0], abilities) == pytest.approx(1.0)
     assert starts.multiple_correlation(np.ones(50), abilities) == 1.0
-
-
-def test_logits_of_turned_axes_are_the_same():
     one, other = random_posterior(12, 20, 2, seed=5), random_posterior(12, 20, 2, seed=6)
     turned = transform(one, np.array([[0.0, -2.0], [0.5, 0.3]]), np.array([0.4, -1.0]))
     one, other, turned = (Point(p.item_mean, p.ability_mean) for p in (one, other, turned))

@@ -18,7 +18,7 @@ from itembank.irt.families import ResponseModel
 from itembank.irt.likelihood_abilities import Jeffreys, ml_abilities, wle_abilities
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from tests.irt.golden import CASES, main_case, read_case
+from tests.irt.golden import CASES, read, read_case
 from tests.irt.scores import item_information, log_likelihood, score_function, simulate
 from tests.numerics.compare import alike, slopes_by_column
 
@@ -68,7 +68,7 @@ def test_standard_errors_are_those_of_the_hessian_by_finite_differences(shared_d
 
 @pytest.fixture
 def two_dimensions(shared_dir):
-    return main_case(shared_dir, "sim_mirt2_confirmatory")
+    return read(shared_dir, "sim_mirt2_confirmatory")
 
 
 @pytest.mark.parametrize("method", BY_NAME)
@@ -127,7 +127,7 @@ def test_bound_is_found_exactly_where_a_plane_separates_the_answers(rng, n_dims,
     assert_allclose(score_function(parameters, found.theta[~expected], responses[~expected]), 0.0, atol=1e-12)
 
 
-def test_only_the_dimensions_that_grow_are_infinite(rng):
+def test_only_the_dimensions_that_grow_are_infinite_with_guessing_also_where_no_answer_asks_for_it(rng):
     # Items of the first dimension all right; the second has its own items, and its own maximum.
     loadings, intercept = np.zeros((20, 2)), rng.normal(size=20)
     loadings[:10, 0], loadings[10:, 1] = 1.0, rng.lognormal(size=10)
@@ -136,6 +136,15 @@ def test_only_the_dimensions_that_grow_are_infinite(rng):
     alone = ml_abilities(ItemParameters.create(loadings[10:, 1:], intercept[10:]), responses[:, 10:])
     assert found.theta[0, 0] == np.inf
     assert found.theta[0, 1] == pytest.approx(alone.theta[0, 0], abs=1e-7)
+    assert found.at_bound[0]
+    # Right on the hardest items only: more likely from guessing all than from any ability.
+    parameters = ItemParameters.create(np.full((8, 1), 1.5), np.linspace(4.0, -4.0, 8), 0.3)
+    responses = (np.arange(8) >= 5).astype(float)[None]
+    assert (
+        np.argmax(log_likelihoods(parameters, np.linspace(-30.0, 10.0, 4001)[:, None], responses)) == 0
+    )  # the premise
+    found = ml_abilities(parameters, responses)
+    assert found.theta[0, 0] == -np.inf
     assert found.at_bound[0]
 
 
@@ -153,18 +162,6 @@ def test_near_extreme_fractions_are_finite(share):
     found = ml_abilities(ItemParameters.create(np.ones((4, 1)), np.zeros(4)), np.full((1, 4), share))
     assert not found.at_bound[0]
     assert found.theta[0, 0] == pytest.approx(logit(share), abs=1e-6)
-
-
-def test_with_guessing_the_likelihood_may_be_highest_at_minus_infinity():
-    # Right on the hardest items only: more likely from guessing all than from any ability.
-    parameters = ItemParameters.create(np.full((8, 1), 1.5), np.linspace(4.0, -4.0, 8), 0.3)
-    responses = (np.arange(8) >= 5).astype(float)[None]
-    assert (
-        np.argmax(log_likelihoods(parameters, np.linspace(-30.0, 10.0, 4001)[:, None], responses)) == 0
-    )  # the premise
-    found = ml_abilities(parameters, responses)
-    assert found.theta[0, 0] == -np.inf
-    assert found.at_bound[0]
 
 
 @GUESSING
@@ -266,13 +263,19 @@ def test_moments_are_those_of_adaptive_integration(rng, n_items, lower):
         assert found.covariance[row, 0, 0] == pytest.approx(variance, rel=1e-5)
 
 
-def test_a_posterior_outside_the_common_grid_is_followed(rng):
+def test_posteriors_outside_the_common_grid_and_narrower_ones_in_two_dimensions_are_followed(rng):
     parameters = ItemParameters.create(np.full((4000, 1), 1.0), np.full(4000, -9.0))
     responses = (rng.random((1, 4000)) < 0.5).astype(float)
     found, mode = eap_abilities(parameters, responses, ONE), map_abilities(parameters, responses, ONE)
     assert mode.theta[0, 0] > 8.0
     assert found.theta[0, 0] == pytest.approx(mode.theta[0, 0], abs=1e-3)
     assert found.converged.all()
+    parameters, responses = simulate(rng, 3, 250, 2)
+    prior = AbilityPrior(np.array([0.2, -0.1]), np.array([[1.2, 0.5], [0.5, 0.9]]))
+    automatic = eap_abilities(parameters, responses, prior)
+    fine = eap_abilities(parameters, responses, prior, n_quadrature=121)
+    assert np.max(fine.standard_errors) < 0.2  # narrower than the automatic grid's spacing
+    alike(automatic, fine, "theta covariance", atol=1e-7)
 
 
 def test_a_grid_that_was_asked_for_is_kept_and_says_when_it_is_too_coarse(rng):
@@ -285,15 +288,6 @@ def test_a_grid_that_was_asked_for_is_kept_and_says_when_it_is_too_coarse(rng):
     exact = eap_abilities(parameters, responses, ONE)
     assert_allclose(found.theta[1:], exact.theta[1:], atol=1e-4)
     assert abs(found.theta[0, 0] - exact.theta[0, 0]) > 1e-3
-
-
-def test_own_nodes_in_two_dimensions_agree_with_a_fine_grid(rng):
-    parameters, responses = simulate(rng, 3, 250, 2)
-    prior = AbilityPrior(np.array([0.2, -0.1]), np.array([[1.2, 0.5], [0.5, 0.9]]))
-    automatic = eap_abilities(parameters, responses, prior)
-    fine = eap_abilities(parameters, responses, prior, n_quadrature=121)
-    assert np.max(fine.standard_errors) < 0.2  # narrower than the automatic grid's spacing
-    alike(automatic, fine, "theta covariance", atol=1e-7)
 
 
 @pytest.mark.parametrize("options", [{"n_quadrature": 1}, {"bounds": (3.0, 3.0)}, {"bounds": (4.0, -4.0)}])
@@ -415,15 +409,12 @@ def test_the_expected_square_of_the_logit_is_least_at_the_difficulty():
         assert found.standard_error[item] == pytest.approx(np.sqrt(least), rel=1e-8)
 
 
-def test_well_known_slopes_give_the_plain_ratio_and_the_delta_methods_error():
+def test_difficulties_have_the_delta_methods_error_and_move_with_the_scale_of_ability():
     small = 1e-6 * COVARIANCE[:1]
     found = expected_difficulties(SLOPE[:1], INTERCEPT[:1], small)
     assert found.value[0] == pytest.approx(-0.7 / 1.2, rel=1e-6)
     gradient = np.array([0.7 / 1.2**2, -1.0 / 1.2])
     assert found.standard_error[0] == pytest.approx(np.sqrt(gradient @ small[0] @ gradient), rel=1e-4)
-
-
-def test_difficulties_move_with_the_scale_of_ability():
     scale, shift = 1.7, -0.4  # theta' = scale * theta + shift
     change = np.array([[1.0 / scale, 0.0], [-shift / scale, 1.0]])
     moved = np.column_stack([SLOPE, INTERCEPT]) @ change.T

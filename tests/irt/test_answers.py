@@ -20,7 +20,7 @@ def case(request, rng):
     return parameters, responses, laid_out
 
 
-def test_sums_over_items_are_those_of_the_full_matrix(case, rng):
+def test_sums_and_rows_are_those_of_the_full_matrix(case, rng):
     parameters, responses, laid_out = case
     theta, ones = rng.normal(size=(6, 3)), np.ones_like(laid_out.responses)
     observed = ~np.isnan(responses)
@@ -35,6 +35,11 @@ def test_sums_over_items_are_those_of_the_full_matrix(case, rng):
     assert_allclose(lengths.sum(axis=1), full.sum(axis=1), atol=1e-12)
     assert_array_equal(laid_out.counts, observed.sum(axis=1))
     assert_array_equal(layout.only_answered(laid_out, ones).sum(axis=1), observed.sum(axis=1))
+    parameters, responses, laid_out = case
+    rows, theta = np.array([4, 1]), rng.normal(size=(2, 3))
+    some, again = laid_out.take(rows), layout.gather(parameters, responses[rows])
+    assert some.n_models == again.n_models == 2
+    assert_allclose(layout.log_likelihood_at(some, theta), layout.log_likelihood_at(again, theta), rtol=1e-12)
 
 
 def test_log_likelihood_at_common_points_where_an_answer_of_weight_k_counts_k_times(case, rng):
@@ -48,14 +53,6 @@ def test_log_likelihood_at_common_points_where_an_answer_of_weight_k_counts_k_ti
         copies = (np.where(weights > k, responses, np.nan) for k in range(3))
         expected = sum(log_likelihood(parameters, everywhere, copy) for copy in copies)
         assert_allclose(weighted[:, index], expected, rtol=1e-12)
-
-
-def test_rows_are_taken_together_with_their_items(case, rng):
-    parameters, responses, laid_out = case
-    rows, theta = np.array([4, 1]), rng.normal(size=(2, 3))
-    some, again = laid_out.take(rows), layout.gather(parameters, responses[rows])
-    assert some.n_models == again.n_models == 2
-    assert_allclose(layout.log_likelihood_at(some, theta), layout.log_likelihood_at(again, theta), rtol=1e-12)
 
 
 def test_only_answered_informative_columns_are_kept(rng):

@@ -10,14 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from itembank.irt import bernoulli, logistic
 from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
-from tests.irt.scores import (
-    differentiate,
-    fisher_information,
-    item_information,
-    log_likelihood,
-    observed_information,
-    score_function,
-)
+from tests.irt import scores
 from tests.numerics.compare import slopes_by_column
 
 SLOPES = arrays(np.float64, (4, 2), elements=st.floats(-3.0, 3.0))
@@ -48,8 +41,8 @@ def test_information_and_probability_are_mirts(shared_dir, part):
     parameters = ItemParameters.create(np.array(bank["a"])[:, None], np.array(bank["d"]), lower)
     theta = np.array(info["theta"])[:, None]
     # mirt forms 1 - P, so its information is exact to rounding of 1 only, not in the tails.
-    assert_allclose(item_information(parameters, theta).T, info["item_info"], rtol=1e-12, atol=1e-14)
-    assert_allclose(fisher_information(parameters, theta)[:, 0, 0], info["test_info"], rtol=1e-12)
+    assert_allclose(scores.item_information(parameters, theta).T, info["item_info"], rtol=1e-12, atol=1e-14)
+    assert_allclose(scores.fisher_information(parameters, theta)[:, 0, 0], info["test_info"], rtol=1e-12)
     probability = bernoulli.probability(parameters, theta)
     assert_allclose(probability.sum(axis=1), info["expected_test"], rtol=1e-12)
     assert_allclose(probability.T, np.array(info["category_prob"])[:, :, 1], rtol=1e-12)
@@ -59,7 +52,7 @@ def test_information_matrices_in_two_dimensions_are_mirts(shared_dir):
     golden = json.loads((shared_dir / "golden/sim_mirt2_confirmatory/results.json").read_text())
     items, info = np.array(golden["par"]["items"], dtype=float), golden["info"]
     parameters = ItemParameters.create(items[:, :2], items[:, 2])
-    matrices = fisher_information(parameters, np.array(info["theta"], dtype=float))
+    matrices = scores.fisher_information(parameters, np.array(info["theta"], dtype=float))
     assert_allclose(matrices, info["info_matrix_test"], rtol=1e-12)
     assert_allclose(matrices[:, 0, 0], info["testinfo_0_90"], rtol=1e-12)
     # Information along the diagonal direction: u' I u with u = (1, 1) / sqrt(2).
@@ -72,10 +65,10 @@ def test_information_matrices_in_two_dimensions_are_mirts(shared_dir):
 def test_gradient_and_observed_information_agree_with_finite_differences(rng, lower, upper):
     parameters = make_parameters(rng, lower=lower, upper=upper)
     theta, responses = rng.normal(size=(6, 3)), make_responses(rng, 6, 15)
-    gradient = slopes_by_column(lambda at: log_likelihood(parameters, at, responses), theta)
-    assert_allclose(score_function(parameters, theta, responses), gradient, atol=1e-8)
-    bends = slopes_by_column(lambda at: score_function(parameters, at, responses), theta)
-    assert_allclose(-observed_information(parameters, theta, responses), bends, atol=1e-8)
+    gradient = slopes_by_column(lambda at: scores.log_likelihood(parameters, at, responses), theta)
+    assert_allclose(scores.score_function(parameters, theta, responses), gradient, atol=1e-8)
+    bends = slopes_by_column(lambda at: scores.score_function(parameters, at, responses), theta)
+    assert_allclose(-scores.observed_information(parameters, theta, responses), bends, atol=1e-8)
 
 
 @ALL_ASYMPTOTES
@@ -83,13 +76,13 @@ def test_information_is_the_expectation_over_every_response_pattern(rng, lower, 
     parameters, theta = make_parameters(rng, 4, 2, lower=lower, upper=upper), rng.normal(size=(1, 2))
     patterns = ((np.arange(16)[:, None] >> np.arange(4)) & 1).astype(float)
     everywhere = np.repeat(theta, 16, axis=0)
-    chances = np.exp(log_likelihood(parameters, everywhere, patterns))
+    chances = np.exp(scores.log_likelihood(parameters, everywhere, patterns))
     assert chances.sum() == pytest.approx(1.0, abs=1e-14)
-    scores = score_function(parameters, everywhere, patterns)
-    observed = observed_information(parameters, everywhere, patterns)
-    information = fisher_information(parameters, theta)[0]
-    assert_allclose(chances @ scores, 0.0, atol=1e-14)
-    assert_allclose(np.einsum("p,pd,pe->de", chances, scores, scores), information, atol=1e-13)
+    slope = scores.score_function(parameters, everywhere, patterns)
+    observed = scores.observed_information(parameters, everywhere, patterns)
+    information = scores.fisher_information(parameters, theta)[0]
+    assert_allclose(chances @ slope, 0.0, atol=1e-14)
+    assert_allclose(np.einsum("p,pd,pe->de", chances, slope, slope), information, atol=1e-13)
     assert_allclose(np.einsum("p,pde->de", chances, observed), information, atol=1e-13)
 
 
@@ -116,29 +109,8 @@ def test_a_change_of_the_ability_scale_changes_no_probability(slopes, intercepts
     original = ItemParameters.create(slopes, intercepts, lower)
     moved_theta = theta @ change.T + shift
     assert_allclose(bernoulli.probability(moved, moved_theta), bernoulli.probability(original, theta), atol=1e-13)
-    found = change.T @ fisher_information(moved, moved_theta) @ change
-    assert_allclose(found, fisher_information(original, theta), atol=1e-11)
-
-
-@given(SLOPES, INTERCEPTS, LOWER, UPPER, THETAS)
-def test_adding_an_item_never_lowers_information(slopes, intercepts, lower, upper, theta):
-    parameters = ItemParameters.create(slopes, intercepts, lower, upper)
-    gain = fisher_information(parameters, theta) - fisher_information(parameters.take(np.arange(3)), theta)
-    assert np.all(bernoulli.information_weights(parameters, theta) >= 0.0)
-    assert np.all(np.linalg.eigvalsh(gain) >= -1e-14)
-
-
-def test_permuting_models_and_items_permutes_results(rng):
-    parameters, theta, responses = make_parameters(rng), rng.normal(size=(6, 3)), make_responses(rng, 6, 15)
-    models, items = rng.permutation(6), rng.permutation(15)
-    turned = parameters.take(items)
-    assert_allclose(
-        bernoulli.probability(turned, theta[models]), bernoulli.probability(parameters, theta)[np.ix_(models, items)]
-    )
-    assert_allclose(
-        log_likelihood(turned, theta[models], responses[np.ix_(models, items)]),
-        log_likelihood(parameters, theta, responses)[models],
-    )
+    found = change.T @ scores.fisher_information(moved, moved_theta) @ change
+    assert_allclose(found, scores.fisher_information(original, theta), atol=1e-11)
 
 
 KINDS = {"none": (0.0, 1.0), "lower": (0.25, 1.0), "upper": (0.0, 0.9), "both": (0.2, 0.95)}
@@ -174,14 +146,18 @@ def test_derivatives_agree_with_finite_differences(kind):
     asymptotes = case(kind)
     for y in (0.0, 0.3, 1.0):
         rest = np.full_like(CELLS, y), asymptotes
-        rise = differentiate(lambda x, rest=rest: logistic.log_likelihood_terms(x, *rest), CELLS)
-        bend = differentiate(lambda x, rest=rest: logistic.score_terms(x, *rest), CELLS)
+        rise = scores.differentiate(lambda x, rest=rest: logistic.log_likelihood_terms(x, *rest), CELLS)
+        bend = scores.differentiate(lambda x, rest=rest: logistic.score_terms(x, *rest), CELLS)
         assert_allclose(logistic.score_terms(CELLS, *rest), rise, atol=1e-10)
         assert_allclose(-logistic.curvature_terms(CELLS, *rest), bend, atol=1e-10)
     weights, first, second = logistic.information_slopes(CELLS, asymptotes)
     assert_array_equal(weights, logistic.information_weights(CELLS, asymptotes))
-    assert_allclose(first, differentiate(lambda x: logistic.information_slopes(x, asymptotes)[0], CELLS), atol=1e-11)
-    assert_allclose(second, differentiate(lambda x: logistic.information_slopes(x, asymptotes)[1], CELLS), atol=1e-11)
+    assert_allclose(
+        first, scores.differentiate(lambda x: logistic.information_slopes(x, asymptotes)[0], CELLS), atol=1e-11
+    )
+    assert_allclose(
+        second, scores.differentiate(lambda x: logistic.information_slopes(x, asymptotes)[1], CELLS), atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

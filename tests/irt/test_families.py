@@ -106,7 +106,7 @@ def test_beta_binomial_information_is_the_expected_curvature(n, precision, asymp
     assert_allclose(information, np.sum(mass * curvature, axis=0), rtol=3e-6, atol=1e-9)
 
 
-def test_beta_and_beta_binomial_are_scipys_but_for_the_coefficient():
+def test_beta_and_beta_binomial_are_scipys_and_trials_add_information_up_to_that_of_the_probability():
     k, n, precision, p = np.arange(13)[:, None], 12, 4.0, chances(None)
     ours = beta_binomial.log_likelihood_terms(X, k / n, np.array(precision), np.array(12.0))
     coefficient = binom.logpmf(k, n, 0.5) + n * np.log(2.0)
@@ -116,6 +116,14 @@ def test_beta_and_beta_binomial_are_scipys_but_for_the_coefficient():
     y, precision = np.array([[0.02], [0.5], [0.9]]), 8.0
     ours = beta.log_likelihood_terms(X, y, np.array(precision))
     assert_allclose(ours, beta_distribution.logpdf(y, p * precision, (1 - p) * precision), rtol=1e-12)
+    none, phi = np.array(0.0), np.array(3.0)
+    assert_array_equal(model("beta-binomial", 3.0, None).likelihood_terms(X, none, none), 0.0)
+    assert_array_equal(beta_binomial.information_weights(X, phi, none), 0.0)
+    n = np.array([1.0, 2.0, 10.0, 200.0, 1e4, 1e6, 1e9])[:, None]
+    information = beta_binomial.information_weights(X, np.array(6.0), n)
+    assert np.all(np.diff(information, axis=0) > 0.0)
+    inside = np.abs(X) < 1.0  # further out even a thousand million trials leave a rate of the smallest p unknown
+    assert_allclose(information[-1, inside], beta.information_weights(X, np.array(6.0))[inside], rtol=1e-5)
 
 
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)
@@ -137,17 +145,6 @@ def test_one_beta_binomial_trial_is_bernoulli(precision, asymptotes):
     for ours, plain in zip(one.likelihood_terms(X, y), other.likelihood_terms(X, y), strict=True):
         assert_allclose(ours, np.broadcast_to(plain, ours.shape), rtol=1e-9, atol=1e-11)
     assert_array_equal(one.information_weights(X), other.information_weights(X))
-
-
-def test_no_trial_says_nothing_and_more_add_information_up_to_that_of_the_probability_itself():
-    none, phi = np.array(0.0), np.array(3.0)
-    assert_array_equal(model("beta-binomial", 3.0, None).likelihood_terms(X, none, none), 0.0)
-    assert_array_equal(beta_binomial.information_weights(X, phi, none), 0.0)
-    n = np.array([1.0, 2.0, 10.0, 200.0, 1e4, 1e6, 1e9])[:, None]
-    information = beta_binomial.information_weights(X, np.array(6.0), n)
-    assert np.all(np.diff(information, axis=0) > 0.0)
-    inside = np.abs(X) < 1.0  # further out even a thousand million trials leave a rate of the smallest p unknown
-    assert_allclose(information[-1, inside], beta.information_weights(X, np.array(6.0))[inside], rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -7,17 +7,9 @@ from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm, rankdata
 
 from itembank.errors import ParameterError
+from itembank.numerics import splits
 from itembank.numerics.arrays import effective_items, mean_where_known
 from itembank.numerics.quadrature import THREE_NODES, log_sum_exp, normal_grid
-from itembank.numerics.splits import (
-    Split,
-    dealt_out,
-    first_of_each,
-    first_tested,
-    places_within,
-    random_folds,
-    splits_of,
-)
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 from itembank.numerics.symmetric import MATRICES_AT_ONCE, inverse_and_log_determinant, packed_products, unpack
 from itembank.numerics.ties import average_ranks, clearly_best, first_largest, first_smallest, id_order, rounded
@@ -173,39 +165,33 @@ def test_impossible_grids_are_refused(arguments, words):
         normal_grid(**arguments)
 
 
-def test_every_row_is_tested_once_and_trained_on_otherwise(rng):
+def test_splits_test_every_row_once_and_rounds_are_dealt_in_different_orders(rng):
     fold = rng.integers(0, 4, 30)
     fold[:4] = np.arange(4)
-    splits = splits_of(fold)
-    assert len(splits) == 4
-    assert_array_equal(np.sort(np.concatenate([split.test for split in splits])), np.arange(30))
-    for number, split in enumerate(splits):
+    found = splits.splits_of(fold)
+    assert len(found) == 4
+    assert_array_equal(np.sort(np.concatenate([split.test for split in found])), np.arange(30))
+    for number, split in enumerate(found):
         assert set(fold[split.test]) == {number}
         assert_array_equal(np.union1d(split.train, split.test), np.arange(30))
         assert np.intersect1d(split.train, split.test).size == 0
         assert np.all(np.diff(split.train) > 0)
-
-
-def test_a_mask_marks_what_is_tested_and_an_order_the_first():
-    split = Split.of(np.array([False, True, True, False]))
+    split = splits.Split.of(np.array([False, True, True, False]))
     assert (split.train.tolist(), split.test.tolist()) == ([0, 3], [1, 2])
     order = np.array([3, 0, 4, 1, 2])
-    whole, small = first_tested(order, 2), first_tested(order, 2, 1)
+    whole, small = splits.first_tested(order, 2), splits.first_tested(order, 2, 1)
     assert (whole.test.tolist(), whole.train.tolist()) == ([0, 3], [1, 2, 4])
     assert (small.test.tolist(), small.train.tolist()) == ([0, 3], [4])
-
-
-def test_rounds_are_dealt_in_different_orders_and_folds_differ_in_size_by_one_at_most(rng):
-    rounds = dealt_out(np.arange(200), 5, rng).reshape(40, 5)
+    rounds = splits.dealt_out(np.arange(200), 5, rng).reshape(40, 5)
     assert len(np.unique(rounds, axis=0)) > 20
-    assert np.bincount(random_folds(23, 5, rng)).tolist() == [5, 5, 5, 4, 4]
-    assert dealt_out(np.array([2, 0, 1, 4, 3]), 2).tolist() == [1, 0, 0, 0, 1]
+    assert np.bincount(splits.random_folds(23, 5, rng)).tolist() == [5, 5, 5, 4, 4]
+    assert splits.dealt_out(np.array([2, 0, 1, 4, 3]), 2).tolist() == [1, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("n", "n_folds"), [(20, 5), (23, 5), (7, 10)])
 def test_with_chance_each_round_of_an_order_has_every_fold_once(n, n_folds, rng):
     order = rng.permutation(n)
-    fold = dealt_out(order, n_folds, rng)
+    fold = splits.dealt_out(order, n_folds, rng)
     for start in range(0, n, n_folds):
         part = fold[order[start : start + n_folds]].tolist()
         assert len(set(part)) == len(part)
@@ -213,7 +199,7 @@ def test_with_chance_each_round_of_an_order_has_every_fold_once(n, n_folds, rng)
 
 
 def test_the_first_of_each_group_are_those_that_a_loop_would_take(rng):
-    assert places_within(np.array([3, 0, 1, 2])).tolist() == [0, 1, 2, 0, 0, 1]
+    assert splits.places_within(np.array([3, 0, 1, 2])).tolist() == [0, 1, 2, 0, 0, 1]
     group, order, counts = rng.integers(0, 5, 60), rng.permutation(60)[:45], np.array([0, 3, 100, 1, 5])
     expected = [row for k in range(5) for row in [row for row in order if group[row] == k][: counts[k]]]
-    assert first_of_each(order, group, counts).tolist() == expected
+    assert splits.first_of_each(order, group, counts).tolist() == expected

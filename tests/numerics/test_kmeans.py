@@ -30,7 +30,15 @@ def test_inertia_is_the_smallest_of_all_partitions(rng, n_clusters):
     assert found.inertia == pytest.approx(best_inertia(points, weights, n_clusters), rel=1e-10)
 
 
-def test_a_weight_counts_like_that_many_copies_of_a_point(rng):
+def test_centroids_are_weighted_means_and_a_weight_counts_like_that_many_copies(rng):
+    points, weights = rng.normal(size=(60, 3)), rng.uniform(0.1, 2.0, 60)
+    found = weighted_kmeans(points, weights, 5, rng)
+    assert_allclose(found.centroids, of_clusters(points, weights, found.labels)[0])
+    assert_array_equal(nearest_centroid(points, found.centroids), found.labels)
+    points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
+    means = ClusterMeans(points, weights, 3)
+    for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
+        assert_allclose(means.of(labels), of_clusters(points, weights, labels)[0])
     points = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 8.0])
     copies = rng.integers(1, 4, 40)
     weighted = weighted_kmeans(points, copies.astype(float), 2, rng)
@@ -40,18 +48,7 @@ def test_a_weight_counts_like_that_many_copies_of_a_point(rng):
     assert weighted.inertia == pytest.approx(repeated.inertia)
 
 
-def test_centroids_are_weighted_means_of_their_points_one_labelling_after_the_other(rng):
-    points, weights = rng.normal(size=(60, 3)), rng.uniform(0.1, 2.0, 60)
-    found = weighted_kmeans(points, weights, 5, rng)
-    assert_allclose(found.centroids, of_clusters(points, weights, found.labels)[0])
-    assert_array_equal(nearest_centroid(points, found.centroids), found.labels)
-    points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
-    means = ClusterMeans(points, weights, 3)
-    for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
-        assert_allclose(means.of(labels), of_clusters(points, weights, labels)[0])
-
-
-def test_points_that_are_equal_make_one_cluster(rng):
+def test_equal_points_make_one_cluster_and_the_generator_decides_the_others(rng):
     points = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0)
     found = weighted_kmeans(points, np.ones(12), 5, rng)
     assert found.centroids.shape == (3, 2)
@@ -63,9 +60,6 @@ def test_points_that_are_equal_make_one_cluster(rng):
     found = weighted_kmeans(np.array([[0.0], [-0.0], [1.0]]), np.ones(3), 2, rng)
     assert found.centroids.shape == (2, 1)
     assert found.inertia == 0.0
-
-
-def test_the_generator_decides_the_clusters_and_more_restarts_never_worsen_them(rng):
     points = rng.normal(size=(300, 3))
 
     def found(seed, **options):

@@ -59,7 +59,7 @@ class Logistic:
         return Logistic(self.design, self.responses[rows])
 
 
-def test_quadratics_are_solved_row_by_row(rng):
+def test_quadratics_are_solved_row_by_row_and_upward_curvature_climbed(rng):
     roots = rng.normal(size=(6, 3, 3))
     matrices, centres = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(3), rng.normal(size=(6, 3))
     start = np.zeros((6, 3))
@@ -68,9 +68,6 @@ def test_quadratics_are_solved_row_by_row(rng):
     assert_allclose(found.theta, centres, atol=1e-12)
     assert_array_equal(found.precision, matrices)
     assert found.converged.all()
-
-
-def test_upward_curvature_is_climbed_to_the_maximum_on_its_side():
     start = np.array([[-3.0], [-0.2], [0.0], [0.3], [0.7]])
     found = maximise(Wells(np.full(5, 0.1)), start, is_concave=False)
     roots = np.sort(np.roots([-1.0, 0.0, 2.0, -0.1]).real)  # low maximum, minimum, high maximum
@@ -141,16 +138,13 @@ def test_it_is_the_least_squares_of_scipy(rng, n, shared):
         assert np.all(found >= 0.0)
 
 
-def test_what_is_negative_without_bounds_may_be_positive_with_them():
+def test_what_is_negative_without_bounds_may_be_positive_with_them_and_the_search_ends():
     matrix = np.array([[10.0, -4.0, -2.0], [-4.0, 10.0, -6.0], [-2.0, -6.0, 9.0]])
     linear = np.array([-1.0, 1.0, -1.0])
     assert np.all(np.linalg.solve(matrix, linear) < 0.0)
     assert_allclose(non_negative_minimum(matrix, linear), [0.0, 0.1, 0.0], atol=1e-15)
     assert not non_negative_minimum(np.eye(3), np.array([-1.0, -2.0, 0.0])).any()
-
-
-def test_a_search_that_could_go_in_circles_ends():
-    """As it goes when steps are not cut at the first coefficient that gets zero; slopes tell the optimum."""
+    # as it goes when steps are not cut at the first coefficient that gets zero; slopes tell the optimum
     columns = np.array([
         [-20, -3, -6, 2, 9, 9], [10, -1, -9, -3, 6, 3], [10, -1, -6, 1, 6, 3], [10, 0, 3, -3, 9, -9],
         [-10, -1, 6, 3, -3, -6], [10, 1, 3, -1, -9, -6], [-20, 2, 9, 0, 9, 0],

@@ -21,7 +21,7 @@ def weight_of(choice):
     return dict(zip(choice.chosen.tolist(), choice.weights.tolist(), strict=True))
 
 
-def test_each_group_is_represented_by_its_middle_with_its_weight(rng):
+def test_each_group_is_represented_by_its_middle_with_its_weight_which_equal_ones_share(rng):
     found = weight_of(choose_anchors(pool(WEIGHTS), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 0.4, 3: 0.3, 5: 0.3})
     found = weight_of(choose_anchors(pool(WEIGHTS), POINTS, 6, rng, n_restarts=5))
@@ -29,9 +29,6 @@ def test_each_group_is_represented_by_its_middle_with_its_weight(rng):
     allowed = [True, True, True, False, True, True]
     found = weight_of(choose_anchors(pool(is_candidate=allowed), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 3 / 6, 4: 2 / 6, 5: 1 / 6})
-
-
-def test_items_with_equal_features_share_the_weight_of_their_cluster(rng):
     points = np.repeat([[0.0], [1.0]], [4, 2], axis=0)
     choice = choose_anchors(pool(), points, 4, rng, n_restarts=5)
     assert len(set(choice.chosen.tolist())) == 4

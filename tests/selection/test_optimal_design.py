@@ -125,21 +125,6 @@ def test_exposure_is_spread_by_drawing_among_the_best(bank):
 
 
 @pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"criterion": "best"}, "criterion method must be one of"),
-        ({"criterion": "random", "per_cost": True}, "only information can be divided by cost"),
-        ({"at_least": -1}, "at_least must be a whole number >= 0"),
-        ({"randomesque": 0}, "randomesque must be a whole number >= 1"),
-        ({"input_weight": -1.0}, "input_weight must be a finite number"),
-    ],
-)
-def test_the_spec_checks_itself(choices, message):
-    with pytest.raises(ParameterError, match=message):
-        OptimalDesign(**choices)
-
-
-@pytest.mark.parametrize(
     ("choices", "n_items", "message"),
     [
         ({"target": "maths"}, 9, "target must be one of .*, got 'maths'"),

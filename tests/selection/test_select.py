@@ -18,11 +18,20 @@ from itembank.planning.select import select as select_or_auto
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchors import correctness_features, irt_features, spread
+from itembank.selection.greedy import Constraints
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, OptimalDesign, Stratified, VOptimal
+from itembank.selection.selector_specs import (
+    METHODS,
+    AnchorCorrectness,
+    AnchorIRT,
+    Drawn,
+    OptimalDesign,
+    Stratified,
+    VOptimal,
+)
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.bank.banks import make_bank
 
@@ -32,7 +41,6 @@ ALL_METHODS = pytest.mark.parametrize("method", METHODS.builtin_names)
 EQUAL_COUNTS = pytest.mark.parametrize(
     "method", [*(name for name in METHODS.builtin_names if name not in FREE), VOptimal(allocation="equal")]
 )
-ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt"])
 NOT_RANDOM = pytest.mark.parametrize("method", [name for name in METHODS.builtin_names if name not in RANDOM])
 
 
@@ -155,7 +163,7 @@ def test_degenerate_items_are_represented_and_a_scenario_of_them_alone_gets_its_
     assert list(selection.scenarios).count(bank.targets.scenarios[1]) == (1 if method in FREE else 3)
 
 
-def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
+def test_items_everybody_gets_right_are_represented_by_easy_anchors_and_chosen_by_chance(bank):
     degenerate = np.arange(24)
     changed = with_degenerate(bank, degenerate)
     changed.cache.remember(CONTENT_ORDER, lambda: bank.content_order)  # in which centres of clusters begin
@@ -164,6 +172,10 @@ def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
     assert selection.item_ids == plain.item_ids  # the same clusters: only where the weight goes differs
     easiness = bank.parameters.intercept[bank.responses.item_indices(selection.item_ids)]
     assert selection.weights @ easiness > plain.weights @ easiness + 0.3
+    changed = with_degenerate(bank, np.arange(57))
+    assert select(changed, 60, method="random", rng=0).n_items == 60
+    with pytest.raises(DataError, match="'math/nope' are not"):
+        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
 @pytest.mark.parametrize("spec", [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)])
@@ -177,32 +189,12 @@ def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
         assert selection.weights[own][flags][0] >= 8 / 20 - 1e-12  # eight equal items of twenty, and any neighbours
 
 
-def test_random_methods_may_choose_degenerate_items_and_an_unknown_excluded_one_is_an_error(bank):
-    changed = with_degenerate(bank, np.arange(57))
-    assert select(changed, 60, method="random", rng=0).n_items == 60
-    with pytest.raises(DataError, match="'math/nope' are not"):
-        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
-
-
 def pool_of(bank, scenario=0):
     items = np.flatnonzero(bank.targets.scenario_index == scenario)
     return ScenarioPool(items, bank.targets.weights[items], np.arange(len(items)) != 3)
 
 
-def test_missing_responses_are_filled_in_by_the_item_model():
-    gappy = make_bank(n_models=20, n_items=60, with_extras=True)
-    pool = pool_of(gappy)
-    features = correctness_features(gappy, pool, standardise=False)
-    given = gappy.responses.responses[:, pool.items].T
-    missing = np.isnan(given)
-    assert missing.any()
-    assert_array_equal(features[~missing], given[~missing])
-    expected = probability(gappy.parameters, gappy.calibration.abilities)[:, pool.items].T
-    assert_allclose(features[missing], expected[missing], rtol=1e-6)
-    assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
-
-
-def test_features_are_standardised_whatever_the_rotation_or_scale_of_ability(bank):
+def test_features_are_standardised_in_any_rotation_or_scale_and_filled_in_by_the_item_model(bank):
     pool = pool_of(bank)
     features = correctness_features(bank, pool, standardise=True)
     constant = np.ptp(bank.responses.responses[:, pool.items[pool.is_candidate]], axis=1) == 0.0
@@ -214,6 +206,16 @@ def test_features_are_standardised_whatever_the_rotation_or_scale_of_ability(ban
     assert_allclose(pdist(one), pdist(other))
     assert_allclose(np.sum(spread(one, pool) ** 2), 2.0)
     assert not np.allclose(*(pdist(irt_features(each, pool, standardise=False)) for each in (bank, turned)))
+    gappy = make_bank(n_models=20, n_items=60, with_extras=True)
+    pool = pool_of(gappy)
+    features = correctness_features(gappy, pool, standardise=False)
+    given = gappy.responses.responses[:, pool.items].T
+    missing = np.isnan(given)
+    assert missing.any()
+    assert_array_equal(features[~missing], given[~missing])
+    expected = probability(gappy.parameters, gappy.calibration.abilities)[:, pool.items].T
+    assert_allclose(features[missing], expected[missing], rtol=1e-6)
+    assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
 
 
 @NOT_RANDOM
@@ -244,12 +246,38 @@ def test_what_cannot_be_chosen_says_what_is_possible(bank, n_items, choices, sai
         select(bank, n_items, rng=0, **choices)
 
 
-def test_specs_check_their_choices():
-    for spec in (AnchorIRT, AnchorCorrectness):
-        with pytest.raises(ParameterError, match="n_restarts must be a whole number >= 1"):
-            spec(n_restarts=0)
-    with pytest.raises(ParameterError, match="allocation must be one of 'equal', 'proportional'"):
-        Stratified(allocation="best")
+@pytest.mark.parametrize(
+    ("kind", "choices", "message"),
+    [
+        (Constraints, {"at_least": -1}, "at_least must be a whole number >= 0"),
+        (Constraints, {"at_least": 1.5}, "at_least must be a whole number >= 0"),
+        (Constraints, {"at_least": True}, "at_least must be a whole number >= 0"),
+        (Constraints, {"at_most": {"math": -2}}, "at_most must be a whole number >= 0"),
+        (Constraints, {"randomesque": 0}, "randomesque must be a whole number >= 1"),
+        (Constraints, {"excluded": "math/1"}, "excluded must be a tuple of item ids"),
+        (OptimalDesign, {"criterion": "best"}, "criterion method must be one of"),
+        (OptimalDesign, {"criterion": "random", "per_cost": True}, "only information can be divided by cost"),
+        (OptimalDesign, {"at_least": -1}, "at_least must be a whole number >= 0"),
+        (OptimalDesign, {"randomesque": 0}, "randomesque must be a whole number >= 1"),
+        (OptimalDesign, {"input_weight": -1.0}, "input_weight must be a finite number"),
+        (VOptimal, {"allocation": "best"}, "allocation must be one of 'free', 'equal'"),
+        (VOptimal, {"n_factors": 0}, "n_factors must be a whole number >= 1 or 'auto', got 0"),
+        (VOptimal, {"n_factors": "many"}, "or 'auto', got 'many'"),
+        (VOptimal, {"minimum_per_scenario": -1}, "must be a whole number >= 0, got -1"),
+        (VOptimal, {"target": {}}, "finite numbers >= 0, not all zero"),
+        (VOptimal, {"target": {"overall": -1.0}}, "finite numbers >= 0, not all zero"),
+        (VOptimal, {"scenario_weights": {"code": 0.0}}, "scenario_weights must be finite, not all zero"),
+        (VOptimal, {"scenario_weights": {"code": np.nan}}, "scenario_weights must be finite, not all zero"),
+        (AnchorIRT, {"n_restarts": 0}, "n_restarts must be a whole number >= 1"),
+        (AnchorCorrectness, {"n_restarts": 0}, "n_restarts must be a whole number >= 1"),
+        (Stratified, {"allocation": "best"}, "allocation must be one of 'equal', 'proportional'"),
+        (Drawn, {"flat": -0.1}, "flat"),
+        (Drawn, {"flat": 1.5}, "flat"),
+    ],
+)
+def test_specs_check_their_choices(kind, choices, message):
+    with pytest.raises(ParameterError, match=message):
+        kind(**choices)
 
 
 WITH_VARIANTS = pytest.mark.parametrize(

@@ -11,16 +11,9 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Point
+from itembank.calibration.joint_map import steps
 from itembank.calibration.joint_map.fit import Plain, fit_joint_map, start_point
 from itembank.calibration.joint_map.nested import make_problem
-from itembank.calibration.joint_map.steps import (
-    ability_derivatives,
-    ascend,
-    best_affine,
-    item_derivatives,
-    item_step,
-    log_prior,
-)
 from itembank.calibration.start import start_abilities
 from itembank.errors import ParameterError
 from tests.calibration.counts import counted, one_by_one, repeated, summed
@@ -70,7 +63,10 @@ def least_nearby(smooth, l1, loadings, rest, *, noise=0.1):
 def test_gradients_and_precisions_are_the_slopes_and_curvatures_of_the_log_likelihood(n_dims, missing, guessing):
     truth = simulate(12, 9, n_dims=n_dims, missing=missing, guessing=guessing)
     data, abilities, items = truth.data, truth.theta, np.column_stack([truth.loadings, truth.intercept])
-    of_items, of_abilities = item_derivatives(data, items, abilities), ability_derivatives(data, items, abilities)
+    of_items, of_abilities = (
+        steps.item_derivatives(data, items, abilities),
+        steps.ability_derivatives(data, items, abilities),
+    )
     expected = log_likelihood(data, items, abilities)
     assert [of_items.value, of_abilities.value] == pytest.approx([expected] * 2, rel=1e-12)
     by_items = slopes(lambda values: log_likelihood(data, values, abilities), items)
@@ -78,8 +74,10 @@ def test_gradients_and_precisions_are_the_slopes_and_curvatures_of_the_log_likel
     assert_allclose(of_items.gradient, by_items, atol=1e-6)
     assert_allclose(of_abilities.gradient, by_abilities, atol=1e-6)
     if guessing == 0.0:  # else the expected curvature is taken
-        by_items = slopes_by_column(lambda values: item_derivatives(data, values, abilities).gradient, items)
-        by_abilities = slopes_by_column(lambda values: ability_derivatives(data, items, values).gradient, abilities)
+        by_items = slopes_by_column(lambda values: steps.item_derivatives(data, values, abilities).gradient, items)
+        by_abilities = slopes_by_column(
+            lambda values: steps.ability_derivatives(data, items, values).gradient, abilities
+        )
         assert_allclose(of_items.precision, -by_items, atol=1e-6)
         assert_allclose(of_abilities.precision, -by_abilities, atol=1e-6)
 
@@ -89,38 +87,35 @@ def test_shift_and_scale_raise_the_prior_and_leave_every_logit(item_model, n_dim
     simulated = simulate(20, 30, n_dims=n_dims, common_slope=1.5 if item_model == "1pl" else None)
     spec = JointMAP(item_model, n_dims=n_dims, l1=0.7)
     items, abilities = np.column_stack([simulated.loadings, simulated.intercept + 1.0]), simulated.theta * 2.0 - 0.4
-    moved, moved_abilities = best_affine(items, abilities, spec)
+    moved, moved_abilities = steps.best_affine(items, abilities, spec)
     logits = abilities @ items[:, :-1].T + items[:, -1]
     assert_allclose(moved_abilities @ moved[:, :-1].T + moved[:, -1], logits, atol=1e-10)
-    best = log_prior(moved, moved_abilities, spec)
-    assert best > log_prior(items, abilities, spec)
+    best = steps.log_prior(moved, moved_abilities, spec)
+    assert best > steps.log_prior(items, abilities, spec)
     if n_dims == 1:  # the scale, found last, cannot be bettered
         for scale in (0.99, 1.01):
             other = np.column_stack([moved[:, :-1] * scale, moved[:, -1]])
-            assert log_prior(other, moved_abilities / scale, spec) < best
+            assert steps.log_prior(other, moved_abilities / scale, spec) < best
 
 
-def test_an_item_step_meets_the_conditions_of_the_l1_optimum():
+def test_steps_and_optimum_meet_the_conditions_of_the_l1_penalty_which_may_leave_no_loading():
     simulated = simulate(60, 25, n_dims=2)
     data, abilities, spec = simulated.data, simulated.theta, JointMAP("mirt", n_dims=2, l1=6.0)
     items = np.zeros((25, 3))
     for _ in range(60):
-        items = items + item_step(items, item_derivatives(data, items, abilities), spec)
-    gradient = item_derivatives(data, items, abilities).gradient
+        items = items + steps.item_step(items, steps.item_derivatives(data, items, abilities), spec)
+    gradient = steps.item_derivatives(data, items, abilities).gradient
     loadings, slope = items[:, :-1], gradient[:, :-1]
     is_zero = loadings == 0.0
     assert 0 < is_zero.sum() < is_zero.size
     assert_allclose(slope[~is_zero], 6.0 * np.sign(loadings[~is_zero]), atol=1e-6)
     assert np.all(np.abs(slope[is_zero]) <= 6.0 + 1e-9)
     assert_allclose(gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=1e-7)
-
-
-def test_the_optimum_meets_the_conditions_of_the_l1_penalty_which_may_leave_no_loading():
     simulated, zeros = simulate(60, 40), []
     for l1 in (0.1, 3.0):
         problem = Plain(simulated.data, JointMAP(l1=l1, tolerance=1e-13))
-        items, abilities = ascend(problem, leading_point(*problem)).end
-        gradient = item_derivatives(simulated.data, items, abilities).gradient[:, 0]
+        items, abilities = steps.ascend(problem, leading_point(*problem)).end
+        gradient = steps.item_derivatives(simulated.data, items, abilities).gradient[:, 0]
         is_zero = items[:, 0] == 0.0
         assert_allclose(gradient[~is_zero], l1 * np.sign(items[~is_zero, 0]), atol=5e-3)
         assert np.all(np.abs(gradient[is_zero]) <= l1)
@@ -147,7 +142,7 @@ def test_a_jump_along_sweeps_of_one_rate_of_convergence_ends_at_the_top(rng):
         settled=lambda point: point,
         log_prior=lambda _: 0.0,
     )
-    history = ascend(problem, Point(2.0 * top.items, rng.normal(size=(5, 2)))).history
+    history = steps.ascend(problem, Point(2.0 * top.items, rng.normal(size=(5, 2)))).history
     assert history[2] < 0.9
     assert history[3] == pytest.approx(1.0, abs=1e-12)
 
@@ -183,7 +178,7 @@ def test_priors_that_leave_no_optimum_are_refused(arguments):
 def test_no_general_optimiser_finds_a_better_point_nearby(data, n_dims, l1):
     spec = JointMAP("2pl" if n_dims == 1 else "mirt", n_dims=n_dims, l1=l1, tolerance=1e-12, max_iterations=5000)
     start = leading_point(data, spec)
-    path = ascend(Plain(data, spec), start)
+    path = steps.ascend(Plain(data, spec), start)
     assert path.converged
     ours = penalised(data, spec, *path.end)
     # the history is the same objective up to a constant
@@ -221,7 +216,7 @@ def test_derivatives_of_counts_are_those_of_the_single_answers(missing, lower):
     items, abilities = rng.normal(size=(9, 3)), rng.normal(size=(12, 2))
     pairs = [
         [of(one, values, abilities) for one, values in ((data, items), (single, repeated(items)))]
-        for of in (item_derivatives, ability_derivatives)
+        for of in (steps.item_derivatives, steps.ability_derivatives)
     ]
     spec, items, abilities = (
         JointMAP("nested", n_dims=3, general_weight=0.6),

@@ -196,15 +196,6 @@ def test_abilities_are_standardised_each_by_itself():
     assert_allclose(fit.abilities @ fit.loadings.T + fit.intercept, logit, atol=1e-8)
 
 
-def test_weight_on_the_general_logit_draws_items_to_it():
-    data, _, _ = simulated(60, 80)
-    general = []
-    for weight in (0.0, 0.5, 5.0):
-        alpha, _, delta, abilities = of_point(ascend(*begin(data, replace(SPEC, general_weight=weight))).end)
-        general.append(log_likelihood(data, alpha * (abilities[:, :1] - delta)))
-    assert general[0] < general[1] < general[2]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

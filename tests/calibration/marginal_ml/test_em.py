@@ -6,18 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
-from itembank.calibration.marginal_ml.em import (
-    LIMITS,
-    LinePrior,
-    _provisional,
-    best_scale,
-    improve_items,
-    item_derivatives,
-    log_prior,
-    prior_terms,
-    rescale,
-    with_line,
-)
+from itembank.calibration.marginal_ml import em
 from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior
 from tests.calibration.simulated import simulate
 from tests.numerics.compare import slopes, slopes_by_column
@@ -35,7 +24,7 @@ def case(*size, **options):
 def test_provisional_posteriors_are_normal_around_the_given_abilities():
     grid = ability_grid(41, 41, bounds=(-6.0, 6.0))
     abilities = np.array([[-0.7], [1.2]])
-    found = _provisional(abilities, grid, sd=0.4)
+    found = em._provisional(abilities, grid, sd=0.4)
     density = stats.norm.pdf(grid.curve_nodes[:, 0], abilities, 0.4)
     assert_allclose(found.curve_weights, density / density.sum(axis=1, keepdims=True), atol=1e-12)
     assert found.curve_weights @ grid.curve_nodes[:, 0] == pytest.approx(abilities[:, 0], abs=1e-3)
@@ -56,17 +45,17 @@ def expected_log_likelihood(data, items, posterior, grid):
 def test_derivatives_are_those_of_the_expected_log_likelihood(missing, guessing):
     data, items = case(30, 8, missing=missing, guessing=guessing)
     posterior, away = ability_posterior(data, items, GRID), items + 0.1
-    found = item_derivatives(data, away, posterior, GRID, observed=True)
+    found = em.item_derivatives(data, away, posterior, GRID, observed=True)
     rise = slopes_by_column(lambda at: expected_log_likelihood(data, at, posterior, GRID), away, 1e-4)
     assert_allclose(found.gradient, rise, atol=1e-6)
-    bend = slopes_by_column(lambda at: item_derivatives(data, at, posterior, GRID).gradient, away, 1e-4)
+    bend = slopes_by_column(lambda at: em.item_derivatives(data, at, posterior, GRID).gradient, away, 1e-4)
     assert_allclose(found.precision, -bend, atol=1e-5)
 
 
 def test_gradient_at_the_current_items_is_that_of_the_marginal_likelihood():
     # Fisher's identity: what makes an EM step climb the marginal likelihood
     data, items = case(25, 6, missing=0.2, guessing=0.1)
-    gradient = item_derivatives(data, items, ability_posterior(data, items, GRID), GRID).gradient
+    gradient = em.item_derivatives(data, items, ability_posterior(data, items, GRID), GRID).gradient
     expected = slopes(lambda at: ability_posterior(data, at, GRID).log_likelihood.sum(), items)
     assert_allclose(gradient, expected, atol=1e-5)
 
@@ -77,11 +66,11 @@ def test_repeated_steps_reach_a_stationary_point(prior, has_common_slope):
     data, true_items = case(60, 10)
     posterior, items = ability_posterior(data, true_items, GRID), np.column_stack([np.ones(10), np.zeros(10)])
     for _ in range(41):
-        before, derivatives = items, item_derivatives(data, items, posterior, GRID)
-        items = improve_items(items, derivatives, prior, has_common_slope=has_common_slope)
+        before, derivatives = items, em.item_derivatives(data, items, posterior, GRID)
+        items = em.improve_items(items, derivatives, prior, has_common_slope=has_common_slope)
     assert_allclose(items, before, atol=1e-8)
     if prior is None:
-        gradient = item_derivatives(data, items, posterior, GRID).gradient
+        gradient = em.item_derivatives(data, items, posterior, GRID).gradient
         free = np.array([gradient[:, 0].sum(), *gradient[:, 1]]) if has_common_slope else gradient
         assert_allclose(free, 0.0, atol=1e-7)
     if has_common_slope:
@@ -98,15 +87,15 @@ def test_an_item_without_a_maximum_stops_at_the_bound_and_keeps_improving_its_in
     posterior = ability_posterior(data, items, fine)
     sharp = type(posterior)(posterior.log_likelihood, weights, abilities[:, None], posterior.covariance)
     for _ in range(100):
-        items = improve_items(items, item_derivatives(data, items, sharp, fine), None)
-    assert items[0, 0] == pytest.approx(LIMITS[0], rel=1e-6)
-    gradient = item_derivatives(data, items, sharp, fine).gradient[0]
+        items = em.improve_items(items, em.item_derivatives(data, items, sharp, fine), None)
+    assert items[0, 0] == pytest.approx(em.LIMITS[0], rel=1e-6)
+    gradient = em.item_derivatives(data, items, sharp, fine).gradient[0]
     assert gradient[0] > 0.0  # it would go on
     assert gradient[1] == pytest.approx(0.0, abs=1e-6)
 
 
 FIXED = ItemPrior(0.1, 0.4, 1.7)
-PRIORS = pytest.mark.parametrize("prior", [FIXED, LinePrior(0.4, 1.5, 0.3)])
+PRIORS = pytest.mark.parametrize("prior", [FIXED, em.LinePrior(0.4, 1.5, 0.3)])
 
 
 def positive_items(n_items=12, seed=0):
@@ -118,10 +107,10 @@ def test_fixed_prior_is_the_lognormal_and_normal_density_and_a_common_slope_coun
     items = positive_items()
     expected = stats.lognorm.logpdf(items[:, 0], 0.4, scale=np.exp(0.1)).sum()
     expected += stats.norm.logpdf(items[:, 1], 0.0, 1.7).sum()
-    assert log_prior(items, FIXED) == pytest.approx(expected, rel=1e-13)
+    assert em.log_prior(items, FIXED) == pytest.approx(expected, rel=1e-13)
     items[:, 0] = 1.3
     expected = stats.lognorm.logpdf(1.3, 0.5) + stats.norm.logpdf(items[:, 1], 0.0, 2.0).sum()
-    assert log_prior(items, ItemPrior(), has_common_slope=True) == pytest.approx(expected, rel=1e-13)
+    assert em.log_prior(items, ItemPrior(), has_common_slope=True) == pytest.approx(expected, rel=1e-13)
 
 
 @PRIORS
@@ -130,10 +119,10 @@ def test_gradient_is_the_slope_of_the_density(prior, has_common_slope):
     items = positive_items()
     if has_common_slope:  # only the slope of all items together may move
         items[:, 0] = 1.3
-    gradient = prior_terms(items, prior, has_common_slope=has_common_slope).gradient
+    gradient = em.prior_terms(items, prior, has_common_slope=has_common_slope).gradient
 
     def density(slope, intercept):
-        return log_prior(np.column_stack([slope, intercept]), prior, has_common_slope=has_common_slope)
+        return em.log_prior(np.column_stack([slope, intercept]), prior, has_common_slope=has_common_slope)
 
     if has_common_slope:
         rise = (density(items[:, 0] + 1e-6, items[:, 1]) - density(items[:, 0] - 1e-6, items[:, 1])) / 2e-6
@@ -145,8 +134,8 @@ def test_gradient_is_the_slope_of_the_density(prior, has_common_slope):
 
 def test_precision_of_the_fixed_prior_is_minus_its_curvature():
     items = positive_items(n_items=1)
-    bend = slopes_by_column(lambda at: prior_terms(at, FIXED).gradient, items, 1e-4)
-    assert_allclose(prior_terms(items, FIXED).precision, -bend, rtol=1e-6, atol=1e-8)
+    bend = slopes_by_column(lambda at: em.prior_terms(at, FIXED).gradient, items, 1e-4)
+    assert_allclose(em.prior_terms(items, FIXED).precision, -bend, rtol=1e-6, atol=1e-8)
 
 
 def test_a_relative_prior_does_not_hold_the_scale_of_ability_and_a_fixed_one_does():
@@ -154,9 +143,9 @@ def test_a_relative_prior_does_not_hold_the_scale_of_ability_and_a_fixed_one_doe
     # c' = c + a m moves an item along the line's direction, and the line with it when it is fitted anew
     for shift, scale in [(0.0, 3.0), (1.5, 1.0), (-0.7, 0.2)]:
         moved = np.column_stack([scale * items[:, 0], items[:, 1] + shift * items[:, 0]])
-        before = log_prior(items, with_line(RelativeItemPrior(), items))
-        assert log_prior(moved, with_line(RelativeItemPrior(), moved)) == pytest.approx(before, rel=1e-12)
-    assert log_prior(items * [3.0, 1.0], ItemPrior()) < log_prior(items, ItemPrior()) - 10.0
+        before = em.log_prior(items, em.with_line(RelativeItemPrior(), items))
+        assert em.log_prior(moved, em.with_line(RelativeItemPrior(), moved)) == pytest.approx(before, rel=1e-12)
+    assert em.log_prior(items * [3.0, 1.0], ItemPrior()) < em.log_prior(items, ItemPrior()) - 10.0
 
 
 @PRIORS
@@ -169,18 +158,18 @@ def test_best_scale_with_a_prior_against_a_derivative_free_optimiser(prior):
         shift, size = packed[0], np.exp(packed[1])
         expected = stats.norm.logpdf(mean[:, 0], shift, size).sum() - 0.5 * 20 * 0.05 / size**2
         moved = np.column_stack([items[:, 0] * size, items[:, 1] + items[:, 0] * shift])
-        return -expected - log_prior(moved, prior)
+        return -expected - em.log_prior(moved, prior)
 
     found = minimize(negative, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
-    scale = best_scale(mean, covariance, items, prior)
+    scale = em.best_scale(mean, covariance, items, prior)
     assert scale == pytest.approx((found[0], np.exp(found[1])), abs=1e-4)
 
 
 def test_best_scale_without_a_prior_is_the_mean_and_variance_of_the_posteriors_and_rescaled_items_predict_the_same():
     rng, items = np.random.default_rng(1), positive_items()
     mean, theta = rng.normal(0.4, 1.3, (50, 1)), rng.normal(size=(9, 1))
-    shift, size = best_scale(mean, np.full((50, 1, 1), 0.1), items, None)
+    shift, size = em.best_scale(mean, np.full((50, 1, 1), 0.1), items, None)
     assert (shift, size) == pytest.approx((mean.mean(), np.sqrt(mean.var() + 0.1)), rel=1e-12)
-    moved, original = rescale(items, shift, size), shift + size * theta
+    moved, original = em.rescale(items, shift, size), shift + size * theta
     expected = original @ items[:, :1].T + items[:, 1]
     assert_allclose(theta @ moved[:, :1].T + moved[:, 1], expected, atol=1e-12)

@@ -65,11 +65,15 @@ def test_nodes_that_cannot_hold_the_posteriors_are_refused_wide_ones_named_and_a
     assert counts[1] > 100
 
 
-def test_priors_by_shape():
+def test_priors_and_degrees_by_shape_and_a_fit_says_how_its_errors_were_found():
     assert marginal_ml._prior(MarginalML(), 1000, 32) is None
     assert marginal_ml._prior(MarginalML(), 400, 5000) == RelativeItemPrior()
     assert marginal_ml._prior(MarginalML(), 200, 100) == RelativeItemPrior()
     assert marginal_ml._prior(MarginalML(prior=None), 10, 500) is None
+    assert [affordable_degree(*shape) for shape in ((1000, 10), (400, 56_000), (20_000, 60_000))] == [12, 1, 0]
+    fit = fit_marginal_ml(simulate(60, 40).data, MarginalML())
+    assert "observed information, polynomials of degree 12" in fit.message
+    assert np.all(np.linalg.eigvalsh(fit.item_covariance) > 0.0)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +97,11 @@ def test_items_of_one_slope_have_no_line_of_intercepts(n_items):
     assert problem.prior.line_slope == 0.0
 
 
-def test_an_item_with_the_wrong_key_gets_a_negative_slope():
+def test_an_item_with_the_wrong_key_gets_a_negative_slope_and_known_guessing_is_taken_into_account():
     simulated = simulate(200, 40)
     simulated.data.responses[:, 5] = 1.0 - (simulated.theta[:, 0] > 0.3)
     fit = fit_marginal_ml(simulated.data, MarginalML())
     assert fit.loadings[5, 0] < -0.3
-
-
-def test_known_guessing_is_taken_into_account():
     simulated = simulate(400, 60, guessing=0.25, seed=4)
     without = FitData(simulated.data.responses, None, np.zeros(60))
     right, wrong = (fit_marginal_ml(data, MarginalML()) for data in (simulated.data, without))
@@ -193,13 +194,6 @@ def test_linear_functions_nearly_suffice_when_abilities_are_known_well():
     assert (linear / exact).min() > 0.95
     assert np.median(none / exact) < 0.995
     assert np.all(none <= exact * (1.0 + 1e-9))
-
-
-def test_work_decides_the_degree_and_a_fit_says_how_its_errors_were_found():
-    assert [affordable_degree(*shape) for shape in ((1000, 10), (400, 56_000), (20_000, 60_000))] == [12, 1, 0]
-    fit = fit_marginal_ml(simulate(60, 40).data, MarginalML())
-    assert "observed information, polynomials of degree 12" in fit.message
-    assert np.all(np.linalg.eigvalsh(fit.item_covariance) > 0.0)
 
 
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])

@@ -61,7 +61,7 @@ def both(observed, **options):
     return copied, blocks.UncopiedBlocks(large.responses, large.columns, large.lower_asymptote, DOUBLE)
 
 
-def test_every_answer_is_in_one_block_once(observed):
+def test_every_answer_is_in_one_block_once_and_data_in_a_larger_matrix_are_copied_as_they_would_have_been(observed):
     copied, uncopied = both(observed)
     values, weights = np.zeros(observed.T.shape), np.zeros(observed.T.shape)
     for part in uncopied.parts():
@@ -72,9 +72,6 @@ def test_every_answer_is_in_one_block_once(observed):
     assert_array_equal(weights, observed.T)
     assert_allclose(uncopied.mean_values(), copied.mean_values(), rtol=1e-12, atol=1e-15)
     assert uncopied.n_cells == copied.n_cells
-
-
-def test_data_in_a_larger_matrix_are_copied_as_they_would_have_been(observed):
     numbers, large = data_of(observed)
     some = np.array([5, 2, 40])
     for found, expected in ((large.copied(), numbers), (large.take_items(some).copied(), numbers.take_items(some))):

@@ -84,26 +84,13 @@ def test_nested_finds_general_ability_and_chances():
     assert specific.max(axis=1).min() > 0.85
 
 
-def test_nested_is_mirt_with_fewer_free_means():
-    """Given the same responses its bound cannot be far from mirt's, nor can its predictions."""
-    data = simulate_nested(40, 150, seed=3)[2]
-    nested, plain = (
-        fit(data, replace(EXACT, tolerance=1e-7, item_model=model, n_dims=4)) for model in ("nested", "mirt")
-    )
-    assert nested.history[-1] == pytest.approx(plain.history[-1], abs=60.0)
-    assert np.mean(np.abs(expit(logits(nested)) - expit(logits(plain)))) < 0.01
-
-
-def test_missing_cells_are_as_if_never_asked():
+def test_missing_cells_are_as_if_never_asked_and_an_item_nobody_was_asked_changes_no_other():
     data = simulate(40, 60, missing=0.3, seed=3).data
     filled = replace(data, responses=np.where(data.observed, data.responses, 1.0))
     assert_array_equal(fit(data).loadings, fit(filled).loadings)
     complete = simulate(40, 60, seed=3).data
     masked = replace(complete, observed=np.ones((40, 60), dtype=bool))
     assert_allclose(fit(masked).loadings, fit(complete).loadings, rtol=1e-6)
-
-
-def test_an_item_nobody_was_asked_changes_no_other_item():
     data = simulate(40, 60, seed=4).data
     observed = np.ones((40, 61), dtype=bool)
     observed[:, 60] = False
@@ -123,14 +110,11 @@ def test_single_precision_changes_little():
     assert_array_equal(few.loadings, double.loadings)
 
 
-def test_known_guessing_finds_what_a_plain_fit_cannot():
+def test_known_guessing_finds_what_a_plain_fit_cannot_and_a_common_slope_is_common_and_recovered():
     truth = simulate(300, 80, guessing=0.3, seed=6)
     fits = fit(truth.data), fit(replace(truth.data, lower_asymptote=np.zeros(80)))
     error = [np.sqrt(np.mean((found.loadings - truth.loadings) ** 2)) for found in fits]
     assert error[0] < 0.8 * error[1]
-
-
-def test_common_slope_is_common_and_recovered():
     truth = simulate(300, 100, common_slope=1.4, seed=7)
     found = fit(truth.data, replace(EXACT, item_model="1pl"))
     assert np.ptp(found.loadings) == pytest.approx(0.0, abs=1e-12)

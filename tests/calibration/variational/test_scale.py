@@ -32,13 +32,15 @@ def test_no_logit_changes_and_log_determinants_stay_those_of_the_covariances(blo
         assert_allclose(spread.log_determinant, np.linalg.slogdet(spread.matrices)[1], rtol=1e-10)
 
 
-def test_abilities_become_white_and_the_bound_rises(blocks, posterior):
+def test_abilities_become_white_the_bound_rises_and_a_rescaled_posterior_stays(blocks, posterior):
     moved = rescale(posterior)
     likelihoods = [item_statistics(blocks, state, normal_expectation).likelihood.sum() for state in (posterior, moved)]
     assert likelihoods[1] == pytest.approx(likelihoods[0], rel=1e-9)
     assert divergence(moved) < divergence(posterior)
     second = moved.ability_covariance.mean(axis=0) + moved.ability_mean.T @ moved.ability_mean / 20
     assert_allclose(second, np.eye(3), atol=1e-9)
+    thrice = rescale(rescale(moved))
+    assert_allclose(thrice.ability_mean, rescale(thrice).ability_mean, atol=1e-6)
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
@@ -57,22 +59,6 @@ def test_no_other_centre_or_axes_would_be_better(is_nested):
         assert_array_equal(moved.item_prior.mean[1:-1], 0.0)
         assert_allclose(moved.item_mean[:, 1:-1].mean(axis=0), 0.0, atol=1e-9)
         assert abs(moved.item_prior.mean[0]) > 0.01
-
-
-def test_a_rescaled_posterior_stays(posterior):
-    thrice = rescale(rescale(rescale(posterior)))
-    assert_allclose(thrice.ability_mean, rescale(thrice).ability_mean, atol=1e-6)
-
-
-def test_prior_of_items_is_at_its_best_given_the_items():
-    posterior = random_posterior(20, 30, 2)
-    for _ in range(20):
-        posterior = update_item_prior(posterior)
-    best, prior = divergence(posterior), posterior.item_prior
-    for name in ("mean", "mean_variance", "shape", "rate"):
-        for factor in (0.99, 1.01):
-            changed = replace(prior, **{name: getattr(prior, name) * factor})
-            assert divergence(replace(posterior, item_prior=changed)) >= best
 
 
 def covariance(size, seed):
@@ -102,15 +88,12 @@ def test_the_centre_is_where_a_general_optimiser_finds_it(n_items, n_models, n_d
     assert_allclose(found, best.x, atol=0.02)
 
 
-def test_principal_axes_make_ability_white_and_loadings_uncorrelated():
+def test_axes_make_ability_white_and_loadings_uncorrelated_and_stay_where_they_are_right():
     moment, loadings = covariance(4, 4), covariance(4, 5)
     onto = principal_axes(moment, loadings)
     assert_allclose(onto @ moment @ onto.T, np.eye(4), atol=1e-12)
     moved = np.linalg.inv(onto).T @ loadings @ np.linalg.inv(onto)
     assert_allclose(moved, np.diag(np.diag(moved)), atol=1e-12)
-
-
-def test_general_axes_leave_specific_loadings_without_mean():
     moment, loadings, mean = covariance(4, 6), covariance(4, 7), np.array([0.3, -1.0, 0.4, 0.2])
     onto = general_axes(moment, loadings, mean)
     back = np.linalg.inv(onto)
@@ -121,10 +104,7 @@ def test_general_axes_leave_specific_loadings_without_mean():
     abilities = onto @ moment @ onto.T
     assert_allclose(np.diag(abilities), 1.0)
     assert_allclose(abilities[1:, 1:], np.eye(3), atol=1e-12)
-
-
-def test_axes_that_are_right_already_stay_in_their_places():
-    """Otherwise the momentum of an ascent would point nowhere; also with their signs turned."""
+    # otherwise the momentum of an ascent would point nowhere; also with their signs turned
     loadings, mean = np.diag([2.0, 0.3, 1.1]), np.array([1.5, 0.0, 0.0])
     for onto in (principal_axes(np.eye(3), loadings), general_axes(np.eye(3), loadings, mean)):
         assert_allclose(onto, np.eye(3), atol=1e-12)
