@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.irt import bernoulli, logistic
@@ -12,12 +11,6 @@ from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from tests.irt import scores
 from tests.numerics.compare import slopes_by_column
-
-SLOPES = arrays(np.float64, (4, 2), elements=st.floats(-3.0, 3.0))
-INTERCEPTS = arrays(np.float64, 4, elements=st.floats(-5.0, 5.0))
-LOWER = arrays(np.float64, 4, elements=st.floats(0.0, 0.4))
-UPPER = arrays(np.float64, 4, elements=st.floats(0.6, 1.0))
-THETAS = arrays(np.float64, (3, 2), elements=st.floats(-4.0, 4.0))
 
 
 def make_parameters(rng, n_items=15, n_dims=3, *, lower=0.2, upper=0.95):
@@ -84,33 +77,6 @@ def test_information_is_the_expectation_over_every_response_pattern(rng, lower, 
     assert_allclose(chances @ slope, 0.0, atol=1e-14)
     assert_allclose(np.einsum("p,pd,pe->de", chances, slope, slope), information, atol=1e-13)
     assert_allclose(np.einsum("p,pde->de", chances, observed), information, atol=1e-13)
-
-
-@given(SLOPES, INTERCEPTS, LOWER, UPPER, THETAS)
-def test_probability_is_monotone_along_the_loadings_and_within_the_asymptotes(slopes, intercepts, lower, upper, theta):
-    parameters = ItemParameters.create(slopes, intercepts, lower, upper)
-    here = bernoulli.probability(parameters, theta)
-    assert np.all((here >= lower - 1e-15) & (here <= upper + 1e-15))
-    for item in range(4):
-        further = bernoulli.probability(parameters, theta + 0.5 * slopes[item])
-        assert np.all(further[:, item] >= here[:, item])
-
-
-MIXINGS = arrays(np.float64, (2, 2), elements=st.floats(-1.0, 1.0))
-SHIFTS = arrays(np.float64, 2, elements=st.floats(-3.0, 3.0))
-
-
-@given(SLOPES, INTERCEPTS, LOWER, THETAS, MIXINGS, SHIFTS)
-def test_a_change_of_the_ability_scale_changes_no_probability(slopes, intercepts, lower, theta, mixing, shift):
-    # theta -> K theta + m with loadings -> K^-T a and intercept -> c - a' K^-1 m.
-    change = mixing + 3.0 * np.eye(2)
-    moved_slopes = slopes @ np.linalg.inv(change)
-    moved = ItemParameters.create(moved_slopes, intercepts - moved_slopes @ shift, lower)
-    original = ItemParameters.create(slopes, intercepts, lower)
-    moved_theta = theta @ change.T + shift
-    assert_allclose(bernoulli.probability(moved, moved_theta), bernoulli.probability(original, theta), atol=1e-13)
-    found = change.T @ scores.fisher_information(moved, moved_theta) @ change
-    assert_allclose(found, scores.fisher_information(original, theta), atol=1e-11)
 
 
 KINDS = {"none": (0.0, 1.0), "lower": (0.25, 1.0), "upper": (0.0, 0.9), "both": (0.2, 0.95)}

@@ -98,14 +98,6 @@ def test_agrees_with_scipy(rng):
         assert_allclose(found.theta[row], best.x, atol=1e-6)  # BFGS stops near 1e-7
 
 
-@pytest.mark.parametrize("is_concave", [True, False])
-def test_rows_do_not_depend_on_each_other(rng, is_concave):
-    problem = Logistic(rng.normal(size=(30, 3)), rng.random((5, 30)))
-    together = maximise(problem, np.zeros((5, 3)), is_concave=is_concave)
-    apart = maximise(problem.take(np.array([3])), np.zeros((1, 3)), is_concave=is_concave)
-    assert_allclose(together.theta[3], apart.theta[0], atol=1e-12)
-
-
 def test_a_direction_that_rounding_has_swallowed_is_left_where_it_is():
     """Of two directions one is known 1e20 times better: the sum of their curvatures holds only that one."""
     sharp, flat = np.array([0.3, 1.7]), np.array([1.7, -0.3])
