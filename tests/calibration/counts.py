@@ -21,11 +21,8 @@ def counted(n_models, n_items, *, n_dims=1, lower=0.0, missing=False, seed=0):
     n_correct = rng.binomial(n_trials, chances)
     n_correct[:2] = np.where(n_trials[:2] > 0, [[0], [1]], 0)  # no item is always right, or always wrong
     rates = n_correct / np.maximum(n_trials, 1)
-    observed = n_trials > 0 if missing else None
-    scenarios = np.arange(n_items) % 2
-    return FitData(
-        rates, observed, np.full(n_items, lower), scenarios, family="binomial", n_trials=n_trials.astype(float)
-    )
+    kind = {"family": "binomial", "n_trials": n_trials.astype(float)}
+    return FitData(rates, n_trials > 0 if missing else None, np.full(n_items, lower), np.arange(n_items) % 2, **kind)
 
 
 def one_by_one(data):

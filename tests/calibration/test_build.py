@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from itembank.bank.banks import bank_fingerprint
 from itembank.bank.marks import batches, with_batch
@@ -30,38 +31,32 @@ def bank(responses):
 
 def test_a_bank_holds_what_its_parts_say(responses, bank):
     calibration = fit_item_model(responses)
-    np.testing.assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
+    assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
     expected = item_model_bias(responses, Variational(), bank.targets, rng=np.random.default_rng(3))
-    np.testing.assert_array_equal(bank.item_model_bias, expected)
-    np.testing.assert_array_equal(bank.response_variance, response_variance(responses, bank.targets))
+    assert_array_equal(bank.item_model_bias, expected)
+    assert_array_equal(bank.response_variance, response_variance(responses, bank.targets))
     prior = bank.calibration.prior
     numbers = (prior.mean, prior.covariance, bank.item_model_bias, bank.response_variance)
     assert bank.bank_id == bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
     assert bank.responses is responses
 
 
-def test_the_same_input_gives_the_same_bank(responses, bank):
-    again = calibrate(responses, rng=3)
-    assert again.bank_id == bank.bank_id
-    np.testing.assert_array_equal(again.item_model_bias, bank.item_model_bias)
-
-
-def test_the_weights_are_the_asked_for(responses):
+def test_the_weights_are_the_asked_for_and_continuous_responses_keep_their_raw_scores(responses, rng):
     bank = calibrate(responses, within="macro", across="items")
     assert (bank.targets.within, bank.targets.across) == ("macro", "items")
     with pytest.raises(ParameterError, match="within must be one of"):
         calibrate(responses, within="mean")
+    values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
+    bank = calibrate(ResponseMatrix.create(values))
+    assert set(bank.calibration.thresholds) == {"all"}
+    assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
 
 
-def test_few_models_give_a_bank_without_a_measured_bias():
+def test_few_models_give_a_bank_without_a_measured_bias_and_are_refused_more_abilities(responses):
     bank = calibrate(simulated(5, 60, 1, seed=1))
     assert np.isnan(bank.item_model_bias).all()
     assert np.all(bank.response_variance > 0.0)
-
-
-def test_more_abilities_than_models_are_refused(responses):
-    """Two hundred abilities of forty models kept a fit busy for ten minutes and more."""
-    n = responses.n_models + 1
+    n = responses.n_models + 1  # two hundred abilities of forty models kept a fit busy for ten minutes and more
     with pytest.raises(ParameterError, match=rf"{n - 1} models show no more abilities, got n_dims={n}: leave"):
         calibrate(responses, Variational("mirt", n_dims=n))
 
@@ -70,10 +65,9 @@ def test_progress_rises_to_the_end(responses):
     told = []
     calibrate(responses, progress=lambda text, share: told.append((text, share)))
     is_bias = ["bias" in text for text, _ in told]
-    first, second = (
-        [share for (_, share), flag in zip(told, is_bias, strict=True) if flag == kind] for kind in (False, True)
-    )
     assert is_bias == sorted(is_bias)
+    n, shares = is_bias.count(False), [share for _, share in told]
+    first, second = shares[:n], shares[n:]
     assert 0.0 <= min(first) <= max(first) <= CALIBRATION_FRACTION <= min(second)
     assert told[-1] == ("measuring the item model's bias", 1.0)
 
@@ -85,13 +79,7 @@ def test_what_was_linked_to_another_bank_is_not_to_one_that_is_calibrated_anew(r
     assert list(batches(again.responses.items)) == []
     assert again.responses.models.columns == responses.models.columns
     assert again.bank_id == bank.bank_id
-
-
-def test_continuous_responses_keep_their_raw_scores(rng):
-    values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
-    bank = calibrate(ResponseMatrix.create(values))
-    assert set(bank.calibration.thresholds) == {"all"}
-    np.testing.assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
+    assert_array_equal(again.item_model_bias, bank.item_model_bias)
 
 
 def test_a_name_is_a_method_with_as_many_dimensions_as_suit_and_a_spec_is_taken_as_it_is(monkeypatch):

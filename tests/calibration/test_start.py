@@ -2,6 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from itembank.calibration import start as starts
@@ -23,30 +24,24 @@ def test_spans_the_leading_singular_vectors(n_models, n_items):
     expected = np.linalg.svd(standardised, full_matrices=False)[0][:, :2]
     found = start_abilities(responses, None, n_dims=2)
     cosines = np.linalg.svd(expected.T @ np.linalg.qr(found)[0], compute_uv=False)
-    np.testing.assert_allclose(cosines, 1.0, atol=1e-4)
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(np.mean(found**2, axis=0), 1.0)
+    assert_allclose(cosines, 1.0, atol=1e-4)
+    assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(np.mean(found**2, axis=0), 1.0)
 
 
-def test_first_direction_points_to_more_right_answers():
+def test_the_first_direction_points_to_more_right_answers_and_dimensions_beyond_the_data_are_zero():
     responses = simulate(60, 80, seed=4).data.responses
     found = start_abilities(responses, None, n_dims=1)[:, 0]
     assert np.corrcoef(found, responses.mean(axis=1))[0, 1] > 0.9
-
-
-def test_missing_cells_say_nothing():
     data = simulate(80, 200, missing=0.3, seed=5).data
     found = start_abilities(data.responses, data.observed, n_dims=1)
     filled_otherwise = np.where(data.observed, data.responses, 1.0)
-    np.testing.assert_array_equal(found, start_abilities(filled_otherwise, data.observed, n_dims=1))
-
-
-def test_more_dimensions_than_the_data_have_are_zero():
+    assert_array_equal(found, start_abilities(filled_otherwise, data.observed, n_dims=1))
     responses = simulate(4, 30, seed=6).data.responses
     found = start_abilities(responses, None, n_dims=6)
     assert found.shape == (4, 6)
     assert np.isfinite(found).all()
-    np.testing.assert_array_equal(found[:, 3:], 0.0)
+    assert_array_equal(found[:, 3:], 0.0)
 
 
 @pytest.mark.parametrize(("n_models", "n_items"), [(20, 35), (35, 20)])
@@ -56,12 +51,10 @@ def test_additive_effects_are_the_least_squares(n_models, n_items):
     values = np.where(observed, rng.normal(size=observed.shape), 0.0)
     theta, intercept = additive_effects(values, observed.astype(float))
     rows, columns = np.nonzero(observed)
-    design = np.zeros((rows.size + n_models, n_models + n_items))
-    design[np.arange(rows.size), rows] = 1.0
-    design[np.arange(rows.size), n_models + columns] = 1.0
-    design[rows.size + np.arange(n_models), np.arange(n_models)] = np.sqrt(DRAWN)
+    design = np.hstack([np.eye(n_models)[rows], np.eye(n_items)[columns]])
+    design = np.vstack([design, np.sqrt(DRAWN) * np.eye(n_models, n_models + n_items)])
     expected = np.linalg.lstsq(design, np.append(values[observed], np.zeros(n_models)), rcond=None)[0]
-    np.testing.assert_allclose(np.append(theta, intercept), expected, atol=1e-10)
+    assert_allclose(np.append(theta, intercept), expected, atol=1e-10)
 
 
 def test_linked_abilities_see_through_which_items_were_answered():
@@ -72,16 +65,12 @@ def test_linked_abilities_see_through_which_items_were_answered():
     observed[19:21] = True
     responses = np.where(observed, rng.random((40, 300)) < expit(theta + 1.5 * (np.arange(300) < 150)), 0.0)
     found = linked_abilities(responses, observed, n_dims=2)
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(found.std(axis=0), 1.0)
+    assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(found.std(axis=0), 1.0)
     assert np.corrcoef(found[:, 0], theta[:, 0])[0, 1] > 0.95
     assert abs(np.corrcoef(start_abilities(responses, observed, n_dims=1)[:, 0], theta[:, 0])[0, 1]) < 0.8
-
-
-def test_linked_abilities_of_models_that_all_do_alike_are_zero():
-    observed = np.array([[True, True, False], [False, True, True]])
-    found = linked_abilities(np.where(observed, 0.5, 0.0), observed, n_dims=1)
-    np.testing.assert_allclose(found, 0.0, atol=1e-9)
+    observed = np.array([[True, True, False], [False, True, True]])  # models that all do alike
+    assert_allclose(linked_abilities(np.where(observed, 0.5, 0.0), observed, n_dims=1), 0.0, atol=1e-9)
 
 
 N_MODELS, N_ITEMS, N_TRIALS = 60, 120, 10
@@ -95,14 +84,12 @@ def answered(family, blocks_of_models, seed=0):
     has_block = np.repeat(np.array(blocks_of_models, dtype=bool), N_MODELS // len(blocks_of_models), axis=0)
     observed = np.repeat(has_block, N_ITEMS // has_block.shape[1], axis=1)
     chances = expit(slope * (theta[:, None] - difficulty))
-    if family == "binomial":
-        responses = rng.binomial(N_TRIALS, chances) / N_TRIALS
-        trials = N_TRIALS * observed.astype(float)
-    else:
-        responses, trials = (rng.random(chances.shape) < chances).astype(float), None
-    responses = np.where(observed, responses, 0.0)
+    n = N_TRIALS if family == "binomial" else 1
+    responses = np.where(observed, rng.binomial(n, chances) / n, 0.0)
     tell_apart(responses, observed, theta[:, None])
-    return theta, FitData(responses, observed, np.zeros(N_ITEMS), family=family, n_trials=trials)
+    return theta, FitData(
+        responses, observed, np.zeros(N_ITEMS), family=family, n_trials=n * observed.astype(float) if n > 1 else None
+    )
 
 
 BRIDGE = [*[[1, 0]] * 9, [1, 1], *[[0, 1]] * 10]
@@ -163,23 +150,22 @@ def test_first_start_is_kept_where_both_lead_to_one_end(spec, missing, monkeypat
     fit = fit_by(spec, data)
     alone = from_start(fit, start_abilities(data.responses, data.observed, n_dims=1), monkeypatch)
     monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
-    np.testing.assert_array_equal(fit().history, alone.history)
+    assert_array_equal(fit().history, alone.history)
 
 
 @pytest.mark.parametrize(("item_model", "n_dims", "advice"), [("2pl", 1, "positive_discr"), ("mirt", 2, "fewer ab")])
 def test_ends_that_differ_and_are_as_good_do_not_count_as_converged(item_model, n_dims, advice, monkeypatch):
-    data = simulate(30, 50, n_dims=n_dims, missing=0.6, seed=3).data
+    fit = fit_by(Variational(item_model, n_dims), simulate(30, 50, n_dims=n_dims, missing=0.6, seed=3).data)
     monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
-    spec = Variational(item_model=item_model, n_dims=n_dims)
-    assert fit_variational(data, spec, progress=silent).converged
+    assert fit().converged
     monkeypatch.setattr(starts, "correlation_of_logits", lambda *_: 0.0)
-    found = fit_variational(data, spec, progress=silent)
+    found = fit()
     assert not found.converged
     assert "a second start led to a different fit" in found.message
     assert advice in found.message
 
 
-def test_multiple_correlation_is_that_of_the_regression():
+def test_correlations_are_those_of_the_regression_and_of_logits_on_any_axes():
     rng = np.random.default_rng(4)
     abilities, score = rng.normal(size=(50, 3)) + 2.0, rng.normal(size=50)
     design = np.column_stack([np.ones(50), abilities])
@@ -187,9 +173,6 @@ def test_multiple_correlation_is_that_of_the_regression():
     assert starts.multiple_correlation(score, abilities) == pytest.approx(np.corrcoef(fitted, score)[0, 1])
     assert starts.multiple_correlation(abilities @ [1.0, -2.0, 3.0], abilities) == pytest.approx(1.0)
     assert starts.multiple_correlation(np.ones(50), abilities) == 1.0
-
-
-def test_logits_of_turned_axes_are_the_same():
     one, other = random_posterior(12, 20, 2, seed=5), random_posterior(12, 20, 2, seed=6)
     turned = transform(one, np.array([[0.0, -2.0], [0.5, 0.3]]), np.array([0.4, -1.0]))
     one, other, turned = (Point(p.item_mean, p.ability_mean) for p in (one, other, turned))

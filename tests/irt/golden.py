@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,49 +61,33 @@ def fitted(fit):
     return parameters, AbilityPrior(np.atleast_1d(np.array(fit["mean"], dtype=float)), numbers(fit["cov"]))
 
 
-def known_bank(shared_dir, part):
-    """Read scoring_known_bank; part is 'twopl' or 'threepl'."""
-    results, polished, responses = read_case(shared_dir, "scoring_known_bank")
-    bank = results["bank"]
-    lower = np.array(bank["g"]) if part == "threepl" else 0.0
-    parameters = ItemParameters.create(np.array(bank["a"])[:, None], np.array(bank["d"]), lower)
-    return ScoreCase(parameters, responses, AbilityPrior.standard(1), results[part]["scores"], polished[part])
+def read(shared_dir, name, part=None):
+    """Read a case, or one part of it: of scoring_known_bank and of sim_3pl_fixed_and_free_guess there are two."""
+    results, polished, responses = read_case(shared_dir, name)
+    scores, own = (results if part is None else results[part]), part or "main"
+    if name == "scoring_known_bank":
+        bank, prior = results["bank"], AbilityPrior.standard(1)
+        lower = np.array(bank["g"]) if part == "threepl" else 0.0
+        parameters = ItemParameters.create(np.array(bank["a"])[:, None], np.array(bank["d"]), lower)
+    else:
+        parameters, prior = fitted(scores["par"])
+    return ScoreCase(parameters, responses, prior, scores["scores"], polished[own] if polished else None)
 
 
 def lsat7_patterns(shared_dir):
     """Read all 32 patterns of the five LSAT7 items."""
     results, polished, _ = read_case(shared_dir, "lsat7_2pl")
     patterns = np.array(results["patterns"], dtype=float)
-    return ScoreCase(
-        patterns_first(results), patterns, AbilityPrior.standard(1), results["pattern_scores"], polished["patterns"]
-    )
-
-
-def patterns_first(results):
-    """Item parameters of a case with one fit."""
-    return fitted(results["par"])[0]
-
-
-def main_case(shared_dir, name):
-    """Read a case with one fit."""
-    results, polished, responses = read_case(shared_dir, name)
-    parameters, prior = fitted(results["par"])
-    return ScoreCase(parameters, responses, prior, results["scores"], polished["main"] if polished else None)
-
-
-def guessing_case(shared_dir, part):
-    """Read sim_3pl_fixed_and_free_guess; part is 'fixed_guess' or 'free_guess'."""
-    results, polished, responses = read_case(shared_dir, "sim_3pl_fixed_and_free_guess")
-    parameters, prior = fitted(results[part]["par"])
-    return ScoreCase(parameters, responses, prior, results[part]["scores"], polished[part])
+    parameters, prior = fitted(results["par"])[0], AbilityPrior.standard(1)
+    return ScoreCase(parameters, patterns, prior, results["pattern_scores"], polished["patterns"])
 
 
 CASES = {
-    "known bank 2PL": lambda folder: known_bank(folder, "twopl"),
-    "known bank 3PL": lambda folder: known_bank(folder, "threepl"),
+    "known bank 2PL": partial(read, name="scoring_known_bank", part="twopl"),
+    "known bank 3PL": partial(read, name="scoring_known_bank", part="threepl"),
     "LSAT7 patterns": lsat7_patterns,
-    "missing": lambda folder: main_case(folder, "sim_2pl_missing"),
-    "few models": lambda folder: main_case(folder, "sim_2pl_fewmodels_priors"),
-    "known guessing": lambda folder: guessing_case(folder, "fixed_guess"),
-    "free guessing": lambda folder: guessing_case(folder, "free_guess"),
+    "missing": partial(read, name="sim_2pl_missing"),
+    "few models": partial(read, name="sim_2pl_fewmodels_priors"),
+    "known guessing": partial(read, name="sim_3pl_fixed_and_free_guess", part="fixed_guess"),
+    "free guessing": partial(read, name="sim_3pl_fixed_and_free_guess", part="free_guess"),
 }

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
@@ -27,6 +28,7 @@ from tests.bank.banks import make_bank, with_family
 GRID = np.linspace(-6.0, 6.0, 6001)
 NEW = [family for family in FAMILIES if family != "bernoulli"]
 KINDS = {"plain": (0.0, 1.0), "asymptotes": (0.2, 0.97)}
+ONE = AbilityPrior.standard(1)
 Case = tuple[ItemParameters, FloatArray, FloatArray | None]
 
 
@@ -39,13 +41,8 @@ def draw_case(family: str, *, n_models=5, n_items=20, n_dims=1, kind="plain", mi
     """The same with the true abilities, (n_models, n_dims)."""
     rng = np.random.default_rng([seed, n_dims])
     precision = rng.uniform(2.0, 30.0, n_items) if family in WITH_PRECISION else None
-    parameters = ItemParameters.create(
-        rng.lognormal(0.0, 0.4, (n_items, n_dims)),
-        rng.normal(size=n_items),
-        *KINDS[kind],
-        family=family,  # type: ignore[arg-type]
-        precision=precision,
-    )
+    loadings, intercept = rng.lognormal(0.0, 0.4, (n_items, n_dims)), rng.normal(size=n_items)
+    parameters = ItemParameters.create(loadings, intercept, *KINDS[kind], family=family, precision=precision)
     theta = spread * rng.normal(size=(n_models, n_dims))
     p = probability(parameters, theta)
     if precision is not None:
@@ -92,9 +89,7 @@ def test_ml_and_map_are_the_highest_points(family, kind):
     prior = AbilityPrior(np.array([0.3]), np.array([[0.8]]))
     ml = ml_abilities(parameters, responses, n_trials=n_trials)
     found = map_abilities(parameters, responses, prior, n_trials=n_trials)
-    assert ml.converged.all()
-    assert found.converged.all()
-    assert not ml.at_bound.any()
+    assert (ml.converged & found.converged & ~ml.at_bound).all()
     for model in range(len(responses)):
         values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None])
         assert abs(ml.theta[model, 0] - GRID[np.argmax(values)]) < 1.1e-3
@@ -103,7 +98,7 @@ def test_ml_and_map_are_the_highest_points(family, kind):
         assert abs(found.theta[model, 0] - GRID[top]) < 1.1e-3
         step = GRID[1] - GRID[0]
         bend = -(posterior[top + 10] - 2 * posterior[top] + posterior[top - 10]) / (10 * step) ** 2
-        np.testing.assert_allclose(1.0 / found.covariance[model, 0, 0], bend, rtol=2e-3)
+        assert_allclose(1.0 / found.covariance[model, 0, 0], bend, rtol=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +108,15 @@ def test_ml_and_map_are_the_highest_points(family, kind):
 def test_eap_has_the_moments_of_the_posterior(family, kind, n_items, error):
     """Of 150 over-dispersed answers without the common grid."""
     parameters, responses, n_trials = make_case(family, kind=kind, n_items=n_items, n_models=2 if n_items > 20 else 5)
-    found = eap_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    found = eap_abilities(parameters, responses, ONE, n_trials=n_trials)
     assert found.converged.all()
     for model in range(len(responses)):
         values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None]) - 0.5 * GRID**2
         weights = np.exp(values - values.max())
         weights /= weights.sum()
         mean = weights @ GRID
-        np.testing.assert_allclose(found.theta[model, 0], mean, atol=error)
-        np.testing.assert_allclose(found.covariance[model, 0, 0], weights @ (GRID - mean) ** 2, rtol=10.0 * error)
+        assert_allclose(found.theta[model, 0], mean, atol=error)
+        assert_allclose(found.covariance[model, 0, 0], weights @ (GRID - mean) ** 2, rtol=10.0 * error)
 
 
 @pytest.mark.parametrize("family", NEW)
@@ -129,8 +124,7 @@ def test_wle_adds_half_the_log_information(family):
     parameters, responses, n_trials = make_case(family, n_items=8)
     found = wle_abilities(parameters, responses, n_trials=n_trials)
     assert found.converged.all()
-    model_of_items = ResponseModel.of(parameters)
-    grid = np.linspace(-5.0, 5.0, 4001)
+    model_of_items, grid = ResponseModel.of(parameters), np.linspace(-5.0, 5.0, 4001)
     logits = grid[:, None] * parameters.loadings[:, 0] + parameters.intercept
     for model in range(len(responses)):
         seen = ~np.isnan(responses[model])
@@ -156,7 +150,7 @@ def test_map_in_many_dimensions_is_the_mode(family):
     for model in range(3):
         best = minimize(loss, found.theta[model] + 0.2, args=(model,), method="BFGS")
         assert loss(found.theta[model], model) <= best.fun + 1e-7
-        np.testing.assert_allclose(found.theta[model], best.x, atol=2e-3)
+        assert_allclose(found.theta[model], best.x, atol=2e-3)
 
 
 @pytest.mark.parametrize("method", [ml_abilities, wle_abilities])
@@ -172,21 +166,27 @@ def test_abilities_far_from_the_items_are_found_in_two_dimensions(family, method
 
 @pytest.mark.parametrize("method", METHODS.kinds)
 @pytest.mark.parametrize("family", NEW)
-def test_own_item_lists_give_what_the_matrix_gives(family, method, monkeypatch):
+def test_own_item_lists_and_another_ability_scale_give_what_the_matrix_gives(family, method, monkeypatch):
+    """theta becomes 2.5 theta - 1, parameters and prior to match."""
     parameters, responses, n_trials = make_case(family, missing=0.5)
-    spec, prior = METHODS.resolve(method), AbilityPrior.standard(1)
-    shared = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
+    spec = METHODS.resolve(method)
+    here = abilities_of(parameters, responses, ONE, spec, n_trials=n_trials)
+    loadings, intercept = parameters.loadings / 2.5, parameters.intercept + parameters.loadings[:, 0] / 2.5
+    moved = dataclasses.replace(parameters, loadings=loadings, intercept=intercept)
+    there = abilities_of(moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials)
+    assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)
+    assert_allclose(there.covariance, 6.25 * here.covariance, rtol=1e-5)
     monkeypatch.setattr(layout, "SPARSE_BELOW", 1.1)
-    own = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
-    np.testing.assert_allclose(own.theta, shared.theta, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(own.covariance, shared.covariance, rtol=1e-5)
+    own = abilities_of(parameters, responses, ONE, spec, n_trials=n_trials)
+    assert_allclose(own.theta, here.theta, rtol=1e-7, atol=1e-9)
+    assert_allclose(own.covariance, here.covariance, rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS.kinds)
 def test_binomial_counts_are_as_many_bernoulli_answers(method):
     parameters, responses, n_trials = make_case("binomial", missing=0.1)
-    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
-    found = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
+    spec = METHODS.resolve(method)
+    found = abilities_of(parameters, responses, ONE, spec, n_trials=n_trials)
     trials, correct = n_trials.astype(int), np.rint(np.nan_to_num(responses) * n_trials).astype(int)
     for model in range(len(responses)):
         items = np.repeat(np.arange(parameters.n_items), np.where(np.isnan(responses[model]), 0, trials[model]))
@@ -194,22 +194,20 @@ def test_binomial_counts_are_as_many_bernoulli_answers(method):
         place = np.arange(len(items)) - np.repeat(starts, np.diff(np.append(starts, len(items))))
         single = ItemParameters.create(parameters.loadings[items], parameters.intercept[items])
         answers = (place < correct[model][items]).astype(np.float64)[None]
-        expected = abilities_of(single, answers, prior, spec)
-        np.testing.assert_allclose(found.theta[model], expected.theta[0], atol=1e-7)
-        np.testing.assert_allclose(found.covariance[model], expected.covariance[0], rtol=1e-6)
+        expected = abilities_of(single, answers, ONE, spec)
+        assert_allclose(found.theta[model], expected.theta[0], atol=1e-7)
+        assert_allclose(found.covariance[model], expected.covariance[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS.kinds)
 @pytest.mark.parametrize("right", [0.0, 1.0])
 def test_counts_all_alike(method, right):
     parameters, responses, n_trials = make_case("beta-binomial", missing=0.0, n_models=2)
-    found = abilities_of(
-        parameters, np.full_like(responses, right), AbilityPrior.standard(1), METHODS.resolve(method), n_trials=n_trials
-    )
+    found = abilities_of(parameters, np.full_like(responses, right), ONE, METHODS.resolve(method), n_trials=n_trials)
     sign = 2.0 * right - 1.0
     if method == "ml":
         assert found.at_bound.all()
-        np.testing.assert_array_equal(found.theta, sign * np.inf)
+        assert_array_equal(found.theta, sign * np.inf)
     else:
         assert np.all(sign * found.theta > 0.5)
         assert np.isfinite(found.theta).all()
@@ -218,36 +216,30 @@ def test_counts_all_alike(method, right):
 @pytest.mark.parametrize("method", METHODS.kinds)
 def test_probabilities_of_zero_and_one_only_say_how_near_they_are(method):
     parameters, responses, _ = make_case("beta", missing=0.0, n_models=2)
-    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
-    extreme = np.array([[0.0], [1.0]]) * np.ones_like(responses)
-    found = abilities_of(parameters, extreme, prior, spec)
-    nearly = abilities_of(parameters, np.clip(extreme, 5e-7, 1 - 5e-7), prior, spec)
-    np.testing.assert_array_equal(found.theta, nearly.theta)
+    spec, extreme = METHODS.resolve(method), np.array([[0.0], [1.0]]) * np.ones_like(responses)
+    found, nearly = (abilities_of(parameters, one, ONE, spec) for one in (extreme, np.clip(extreme, 5e-7, 1 - 5e-7)))
+    assert_array_equal(found.theta, nearly.theta)
     if method == "ml":
         assert found.at_bound.all()
-        np.testing.assert_array_equal(found.theta[:, 0], [-np.inf, np.inf])
+        assert_array_equal(found.theta[:, 0], [-np.inf, np.inf])
     else:
         assert found.converged.all()
-        assert np.isfinite(found.theta).all()
-        assert found.theta[0, 0] < -1.0
-        assert found.theta[1, 0] > 1.0
+        assert -np.inf < found.theta[0, 0] < -1.0 < 1.0 < found.theta[1, 0] < np.inf
 
 
 @pytest.mark.filterwarnings("ignore:.*scores came without numbers of questions")
 @pytest.mark.parametrize("family", NEW)
 def test_score_takes_trials_from_the_responses(family):
-    bank = with_family(make_bank(n_dims=1), family)
-    rng = np.random.default_rng(3)
+    bank, rng = with_family(make_bank(n_dims=1), family), np.random.default_rng(3)
     trials = rng.integers(1, 20, (4, 10))
     values = rng.binomial(trials, 0.6) / trials
     values[0, 2] = np.nan
-    items = bank.item_ids[5:15]
-    responses = ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items}), n_trials=trials)
-    found = estimate_abilities(bank, responses)
+    items = pl.DataFrame({"item_id": bank.item_ids[5:15]})
+    found = estimate_abilities(bank, ResponseMatrix.create(values, items=items, n_trials=trials))
     parameters = bank.parameters.take(np.arange(5, 15))
     expected = map_abilities(parameters, values, bank.calibration.prior, n_trials=trials.astype(np.float64))
-    np.testing.assert_array_equal(found.theta, expected.theta)
-    plain = estimate_abilities(bank, ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items})))
+    assert_array_equal(found.theta, expected.theta)
+    plain = estimate_abilities(bank, ResponseMatrix.create(values, items=items))
     assert np.array_equal(plain.theta, found.theta) == (family == "beta")
 
 
@@ -255,7 +247,7 @@ def test_score_takes_trials_from_the_responses(family):
 @pytest.mark.parametrize("family", NEW)
 def test_abilities_are_recovered_within_their_standard_errors(family):
     parameters, responses, n_trials, truth = draw_case(family, n_models=2000, n_items=30)
-    found = map_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    found = map_abilities(parameters, responses, ONE, n_trials=n_trials)
     z = (found.theta - truth) / found.standard_errors
     assert abs(z.mean()) < 0.08
     assert abs(z.std() - 1.0) < 0.06
@@ -264,23 +256,7 @@ def test_abilities_are_recovered_within_their_standard_errors(family):
 @pytest.mark.parametrize("family", NEW)
 def test_starts_from_some_of_many_answers_lead_to_the_same_mode(family, monkeypatch):
     parameters, responses, n_trials = make_case(family, n_items=90)
-    prior = AbilityPrior.standard(1)
-    full = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    full = map_abilities(parameters, responses, ONE, n_trials=n_trials)
     monkeypatch.setattr(starts, "MOST_ANSWERS", 9)
-    some = map_abilities(parameters, responses, prior, n_trials=n_trials)
-    np.testing.assert_allclose(some.theta, full.theta, atol=1e-8)
-
-
-@pytest.mark.parametrize("method", METHODS.kinds)
-@pytest.mark.parametrize("family", NEW)
-def test_the_answer_does_not_depend_on_the_ability_scale(family, method):
-    """theta becomes 2.5 theta - 1, parameters and prior to match."""
-    parameters, responses, n_trials = make_case(family)
-    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
-    here = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
-    moved = dataclasses.replace(
-        parameters, loadings=parameters.loadings / 2.5, intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5
-    )
-    there = abilities_of(moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials)
-    np.testing.assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(there.covariance, 6.25 * here.covariance, rtol=1e-5)
+    some = map_abilities(parameters, responses, ONE, n_trials=n_trials)
+    assert_allclose(some.theta, full.theta, atol=1e-8)

@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, multinomial, t, ttest_rel
 
-from itembank.numerics.looks import (
-    constant_boundary,
-    crossing_probability,
-    lower_bound,
-    null_variance,
-    student_boundary,
-    upper_bound,
-)
+from itembank.numerics import looks
 from itembank.numerics.paired import balanced_order, paired_look, run_chance
 
 
-def test_without_end_it_is_the_paired_t_test_and_of_all_items_the_difference_itself():
+def test_without_end_it_is_the_paired_t_test_of_all_items_the_difference_itself_and_copies_are_one_draw():
     """Difference, standard error and degrees of freedom."""
     rng = np.random.default_rng(0)
     one, other = (rng.random(40) < 0.6).astype(float), (rng.random(40) < 0.5).astype(float)
@@ -23,13 +16,19 @@ def test_without_end_it_is_the_paired_t_test_and_of_all_items_the_difference_its
     assert look.difference / np.sqrt(look.variance) == pytest.approx(test.statistic)
     assert look.degrees == test.df
     # of one run nothing is left to chance; over repeated runs all of it may be
-    rng = np.random.default_rng(1)
-    one, other = rng.random(30), rng.random(30)
+    one, other = np.random.default_rng(1).random((2, 30))
     exact = paired_look(one, other)
-    assert exact.is_exact
-    assert exact.variance == 0.0
+    assert (exact.is_exact, exact.variance) == (True, 0.0)
     assert exact.difference == pytest.approx((other - one).mean())
     assert not paired_look(one, other, is_finite=False).is_exact
+    # items that all stand four times give the variance of a quarter of the items
+    rng = np.random.default_rng(3)
+    one, other = (rng.random((2, 50)) < 0.5).astype(float)
+    single = paired_look(one, other, is_finite=False)
+    copied = paired_look(np.repeat(one, 4), np.repeat(other, 4), clusters=np.repeat(np.arange(50), 4), is_finite=False)
+    assert copied.variance == pytest.approx(single.variance)
+    assert copied.unit == pytest.approx(single.unit)
+    assert copied.degrees == single.degrees
 
 
 @pytest.mark.parametrize("several", [(4, 4), (4, 1), (1, 4)])  # attempts at every fifth item; one at others
@@ -50,31 +49,20 @@ def test_samples_of_known_items_hold_what_is_promised(has_probabilities: bool) -
     rng = np.random.default_rng(2)
     n_items, n_asked = 600, 120
     p = np.clip(rng.beta(1.0, 0.7, n_items) + rng.normal(0.0, 0.1, (2, n_items)), 0.02, 0.98)
-    errors, plain, looks = [], [], []
+    errors, plain, seen = [], [], []
     for _ in range(600):
         one, other = (rng.random((2, n_items)) < p).astype(float)
         asked = rng.choice(n_items, n_asked, replace=False)
         candidate = np.full(n_items, np.nan)
         candidate[asked] = other[asked]
         known = np.stack([p[0], np.where(np.isnan(candidate), np.nan, p[1])]) if has_probabilities else None
-        looks.append(paired_look(one, candidate, probabilities=known))
-        errors.append(looks[-1].difference - (other - one).mean())
+        seen.append(paired_look(one, candidate, probabilities=known))
+        errors.append(seen[-1].difference - (other - one).mean())
         plain.append((other - one)[asked].mean() - (other - one).mean())
     assert abs(np.mean(errors)) < 4 * np.std(plain) / np.sqrt(600)
     assert np.std(errors) < (0.75 if has_probabilities else 0.97) * np.std(plain)
-    stated = np.mean([look.variance for look in looks])
+    stated = np.mean([look.variance for look in seen])
     assert 0.8 < stated / np.mean(np.square(errors)) < 1.6
-
-
-def test_copies_of_items_are_one_draw() -> None:
-    """Items that all stand four times give the variance of a quarter of the items."""
-    rng = np.random.default_rng(3)
-    one, other = (rng.random((2, 50)) < 0.5).astype(float)
-    single = paired_look(one, other, is_finite=False)
-    copied = paired_look(np.repeat(one, 4), np.repeat(other, 4), clusters=np.repeat(np.arange(50), 4), is_finite=False)
-    assert copied.variance == pytest.approx(single.variance)
-    assert copied.unit == pytest.approx(single.unit)
-    assert copied.degrees == single.degrees
 
 
 @pytest.mark.parametrize(("n_items", "margin", "rise"), [(60, 0.1, 0.0), (60, 0.1, 0.1), (200, 0.03, 0.0)])
@@ -91,18 +79,19 @@ def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: flo
         d = np.zeros(n_items)
         d[: falls[row]], d[falls[row] : falls[row] + rises[row]] = -1.0, 1.0
         look = paired_look((d < 0).astype(float), (d > 0).astype(float), is_finite=False)
-        boundary = student_boundary(1.6448536, look.degrees)
-        passed[row] = lower_bound(look.difference, look.variance, look.unit, look.flips, boundary) > -margin
+        boundary = looks.student_boundary(1.6448536, look.degrees)
+        passed[row] = looks.lower_bound(look.difference, look.variance, look.unit, look.flips, boundary) > -margin
     assert probability[passed].sum() < 0.065
 
 
 def test_the_only_change_is_not_taken_for_a_law() -> None:
     """The baseline had one of 50 wrong, which the candidate has right: of falls among the others nothing is known."""
-    one = np.repeat([0.0, 1.0], [40, 1960])
-    other = np.full(2000, np.nan)
+    one, other = np.repeat([0.0, 1.0], [40, 1960]), np.full(2000, np.nan)
     other[39:89] = 1.0
     look = paired_look(one, other)
-    low = lower_bound(look.difference, look.variance, look.unit, look.flips, student_boundary(2.2, look.degrees))
+    low = looks.lower_bound(
+        look.difference, look.variance, look.unit, look.flips, looks.student_boundary(2.2, look.degrees)
+    )
     assert 0.5 < look.unit * 50 < 1.1
     assert low < -0.04  # 4 % of falls are not seen among 49 with a probability of 0.14
 
@@ -120,9 +109,7 @@ def test_differences_that_are_all_alike_are_not_exact(value: float, drop: float)
 
 def test_every_beginning_stands_for_all_items() -> None:
     """Each half and quarter of the sorted list has its part, and every item is equally likely to come first."""
-    scenarios = np.repeat([0, 1], [32, 96])
-    known = np.tile([0.0, 1.0], 64)
-    first = np.zeros(128)
+    scenarios, known, first = np.repeat([0, 1], [32, 96]), np.tile([0.0, 1.0], 64), np.zeros(128)
     for seed in range(400):
         order = balanced_order(scenarios, known, np.random.default_rng(seed))
         assert sorted(order) == list(range(128))
@@ -132,10 +119,7 @@ def test_every_beginning_stands_for_all_items() -> None:
         first[order[:16]] += 1
     assert first.max() < 400 / 8 * 1.6
     assert first.min() > 400 / 8 * 0.5
-
-
-def test_clusters_stay_together_in_the_order() -> None:
-    """Whoever runs a beginning runs whole documents."""
+    # clusters stay together: whoever runs a beginning runs whole documents
     clusters = np.array([2, 0, 1, 0, 2, 1, 2, 2])
     order = balanced_order(np.zeros(8, dtype=int), np.zeros(8), np.random.default_rng(0), clusters)
     assert np.count_nonzero(np.diff(clusters[order])) == 2
@@ -144,7 +128,7 @@ def test_clusters_stay_together_in_the_order() -> None:
 @pytest.mark.parametrize(("n_looks", "published"), [(1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413), (10, 2.555)])
 def test_boundary_is_the_published_one(n_looks: int, published: float) -> None:
     """Jennison & Turnbull (2000), table 2.1, at equal steps; the other side adds nothing to three digits."""
-    assert constant_boundary(tuple(range(1, n_looks + 1)), 0.025) == pytest.approx(published, abs=6e-4)
+    assert looks.constant_boundary(tuple(range(1, n_looks + 1)), 0.025) == pytest.approx(published, abs=6e-4)
 
 
 def test_crossing_probability_agrees_with_simulated_paths() -> None:
@@ -153,7 +137,7 @@ def test_crossing_probability_agrees_with_simulated_paths() -> None:
     rng = np.random.default_rng(0)
     steps = rng.standard_normal((200_000, information.size)) * np.sqrt(np.diff(information, prepend=0.0))
     crossed = (np.cumsum(steps, axis=1) / np.sqrt(information) > 2.1).any(axis=1).mean()
-    assert crossing_probability(information, 2.1) == pytest.approx(crossed, abs=0.002)
+    assert looks.crossing_probability(information, 2.1) == pytest.approx(crossed, abs=0.002)
 
 
 @pytest.mark.parametrize(("n_items", "n_falls"), [(50, 0), (100, 1), (200, 7)])
@@ -161,9 +145,11 @@ def test_bound_on_falls_alone_is_wilsons(n_items: int, n_falls: int) -> None:
     """Where answers only fall, the difference is a proportion, and its bound Wilson's without correction."""
     drop = n_falls / n_items
     wilson = binomtest(n_falls, n_items).proportion_ci(0.9, method="wilson").high
-    bound = lower_bound(-drop, 0.0, 1.0 / n_items, (drop, 0.0), 1.6448536269514722)
+    bound = looks.lower_bound(-drop, 0.0, 1.0 / n_items, (drop, 0.0), 1.6448536269514722)
     assert -bound == pytest.approx(wilson, rel=1e-9)
-    assert upper_bound(drop, 0.0, 1.0 / n_items, (0.0, drop), 1.6448536269514722) == pytest.approx(wilson, rel=1e-9)
+    assert looks.upper_bound(drop, 0.0, 1.0 / n_items, (0.0, drop), 1.6448536269514722) == pytest.approx(
+        wilson, rel=1e-9
+    )
 
 
 def test_null_variance_is_at_the_highest_likelihood_and_the_bound_the_usual_one_where_many_differ():
@@ -172,13 +158,13 @@ def test_null_variance_is_at_the_highest_likelihood_and_the_bound_the_usual_one_
     q = np.linspace(1e-6, 0.4, 400_001)
     likelihood = f * np.log(q + m) + r * np.log(q) + (1 - f - r) * np.log(1 - 2 * q - m)
     best = q[np.argmax(likelihood)]
-    assert null_variance(-m, (f, r)) == pytest.approx(2 * best + m - m**2, abs=1e-5)
-    assert null_variance(m, (r, f)) == pytest.approx(null_variance(-m, (f, r)))
+    assert looks.null_variance(-m, (f, r)) == pytest.approx(2 * best + m - m**2, abs=1e-5)
+    assert looks.null_variance(m, (r, f)) == pytest.approx(looks.null_variance(-m, (f, r)))
     # the variance that was seen counts where it is larger than the least
-    assert lower_bound(0.01, 0.02**2, 1e-4, (0.02, 0.03), 2.0) == pytest.approx(0.01 - 0.04)
+    assert looks.lower_bound(0.01, 0.02**2, 1e-4, (0.02, 0.03), 2.0) == pytest.approx(0.01 - 0.04)
 
 
 @pytest.mark.parametrize("degrees", [1.0, 20.0, 99.0, 100.0, 750.0, np.inf])
 def test_students_boundary_is_crossed_as_rarely(degrees: float) -> None:
     """By few degrees of freedom and by many."""
-    assert student_boundary(2.4, degrees) == pytest.approx(t.isf(0.008197535924596, degrees), rel=1e-7)
+    assert looks.student_boundary(2.4, degrees) == pytest.approx(t.isf(0.008197535924596, degrees), rel=1e-7)

@@ -71,11 +71,6 @@ def test_joblibs_own_configuration_is_heeded():
         assert {pid for _, pid in in_parallel(where, [(1,), (2,)])} == {os.getpid()}
 
 
-def test_threads_are_refused():
-    with joblib.parallel_config("threading", n_jobs=2), pytest.raises(ParameterError, match="backend of processes"):
-        list(in_parallel(where, [(1,), (2,)]))
-
-
 def test_warnings_of_other_processes_reach_the_caller():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -125,9 +120,11 @@ def test_joblib_is_not_loaded_for_work_that_runs_here():
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2])
-def test_numbers_of_processes_that_cannot_be_are_refused(n_jobs):
+def test_numbers_of_processes_that_cannot_be_and_threads_are_refused(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs must be -1"):
         list(in_parallel(abs, [(1,)], n_jobs=n_jobs))
+    with joblib.parallel_config("threading", n_jobs=2), pytest.raises(ParameterError, match="backend of processes"):
+        list(in_parallel(where, [(1,), (2,)]))
 
 
 def n_blas_threads():

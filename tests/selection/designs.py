@@ -42,10 +42,11 @@ def expected_information(parameters, theta, *, step=1e-4):
 
     Differentiates ``y log p + (1 - y) log(1 - p)`` numerically for both responses and averages them.
     """
-    eta = parameters.loadings @ theta + parameters.intercept
-    logits = ItemParameters.create(
-        np.ones((parameters.n_items, 1)), 0.0 * eta, parameters.lower_asymptote, parameters.upper_asymptote
+    eta, ends = (
+        parameters.loadings @ theta + parameters.intercept,
+        (parameters.lower_asymptote, parameters.upper_asymptote),
     )
+    logits = ItemParameters.create(np.ones((eta.size, 1)), np.zeros(eta.size), *ends)
     p = np.stack([np.diag(probability(logits, (eta + shift)[:, None])) for shift in (-step, 0.0, step)])
     curvature = [-(terms[0] - 2.0 * terms[1] + terms[2]) / step**2 for terms in (np.log(p), np.log1p(-p))]
     return p[1] * curvature[0] + (1.0 - p[1]) * curvature[1]

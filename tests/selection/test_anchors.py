@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist, squareform
 
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.selection.anchors import choose_anchors, latent_features, spread, weighted_by_nearest
 from itembank.selection.pools import ScenarioPool
 
+WEIGHTS = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
 POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.1], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])
 
 
@@ -19,18 +21,14 @@ def weight_of(choice):
     return dict(zip(choice.chosen.tolist(), choice.weights.tolist(), strict=True))
 
 
-def test_each_group_is_represented_by_its_middle_with_its_weight(rng):
-    weights = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
-    found = weight_of(choose_anchors(pool(weights), POINTS, 3, rng, n_restarts=5))
+def test_each_group_is_represented_by_its_middle_with_its_weight_which_equal_ones_share(rng):
+    found = weight_of(choose_anchors(pool(WEIGHTS), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 0.4, 3: 0.3, 5: 0.3})
-    found = weight_of(choose_anchors(pool(weights), POINTS, 6, rng, n_restarts=5))
-    assert found == pytest.approx(dict(enumerate(weights)))
+    found = weight_of(choose_anchors(pool(WEIGHTS), POINTS, 6, rng, n_restarts=5))
+    assert found == pytest.approx(dict(enumerate(WEIGHTS)))
     allowed = [True, True, True, False, True, True]
     found = weight_of(choose_anchors(pool(is_candidate=allowed), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 3 / 6, 4: 2 / 6, 5: 1 / 6})
-
-
-def test_items_with_equal_features_share_the_weight_of_their_cluster(rng):
     points = np.repeat([[0.0], [1.0]], [4, 2], axis=0)
     choice = choose_anchors(pool(), points, 4, rng, n_restarts=5)
     assert len(set(choice.chosen.tolist())) == 4
@@ -41,15 +39,15 @@ def test_items_with_equal_features_share_the_weight_of_their_cluster(rng):
 
 
 def test_spread_and_distances_are_the_expected_ones(rng):
-    points, weights = rng.normal(size=(6, 2)), np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
+    points, weights = rng.normal(size=(6, 2)), WEIGHTS
     allowed = np.array([True, True, False, True, True, False])
     centre = np.average(points[allowed], axis=0, weights=weights[allowed])
     expected = np.sqrt(np.average((points[allowed] - centre) ** 2, axis=0, weights=weights[allowed]))
-    np.testing.assert_allclose(spread(points, pool(weights, allowed)), expected)
+    assert_allclose(spread(points, pool(weights, allowed)), expected)
     model = FactorModel(rng.random(6), rng.normal(size=(6, 2)), np.full(6, 0.3))
     drawn = model.mean + rng.normal(size=(200_000, 2)) @ model.loadings.T
     expected = np.mean((drawn[:, :, None] - drawn[:, None, :]) ** 2, axis=0)
-    np.testing.assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
+    assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
 
 
 def test_weighted_sums_over_well_separated_groups_are_exact(rng):
@@ -58,23 +56,20 @@ def test_weighted_sums_over_well_separated_groups_are_exact(rng):
     responses = (rng.random((30, 5)) < 0.5).astype(float)[:, group]
     weights = rng.dirichlet(np.ones(50))
     choice = choose_anchors(pool(weights, n_items=50), responses.T, 5, rng, n_restarts=5)
-    np.testing.assert_allclose(responses[:, choice.chosen] @ choice.weights, responses @ weights)
-
-
-WEIGHTS = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
-POOL = ScenarioPool(np.arange(6), WEIGHTS, np.ones(6, dtype=bool))
+    assert_allclose(responses[:, choice.chosen] @ choice.weights, responses @ weights)
 
 
 def test_each_item_gives_its_weight_to_the_nearest_chosen_one():
-    choice = weighted_by_nearest(POOL, POINTS, np.array([4, 1]))
+    everything = pool(WEIGHTS)
+    choice = weighted_by_nearest(everything, POINTS, np.array([4, 1]))
     assert choice.chosen.tolist() == [4, 1]
     # the item at (9, 0) is nearer to (5.1, 5) than to (0.2, 0)
-    np.testing.assert_allclose(choice.weights, [0.25 + 0.05 + 0.3, 0.1 + 0.1 + 0.2])
+    assert_allclose(choice.weights, [0.25 + 0.05 + 0.3, 0.1 + 0.1 + 0.2])
     points = np.array([[0.0], [0.0], [0.0], [0.0], [1.0], [1.0]])
-    choice = weighted_by_nearest(POOL, points, np.array([0, 3, 5]))
+    choice = weighted_by_nearest(everything, points, np.array([0, 3, 5]))
     shared = (0.1 + 0.2) / 2
-    np.testing.assert_allclose(choice.weights, [0.1 + shared, 0.25 + shared, 0.05 + 0.3])
-    assert weighted_by_nearest(POOL, POINTS, np.zeros(0, dtype=np.int64)).weights.shape == (0,)
+    assert_allclose(choice.weights, [0.1 + shared, 0.25 + shared, 0.05 + 0.3])
+    assert weighted_by_nearest(everything, POINTS, np.zeros(0, dtype=np.int64)).weights.shape == (0,)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -85,5 +80,4 @@ def test_agrees_with_looking_at_every_pair(seed):
     expected = np.zeros(7)
     for point, weight in zip(points, weights, strict=True):
         expected[np.argmin([np.linalg.norm(point - points[item]) for item in chosen])] += weight
-    pool = ScenarioPool(np.arange(50), weights, np.ones(50, dtype=bool))
-    np.testing.assert_allclose(weighted_by_nearest(pool, points, chosen).weights, expected)
+    assert_allclose(weighted_by_nearest(pool(weights, n_items=50), points, chosen).weights, expected)

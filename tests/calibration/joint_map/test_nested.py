@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
@@ -13,6 +13,8 @@ from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.joint_map.nested import best_axes, best_scale, make_problem, start_point
 from itembank.calibration.joint_map.steps import ascend
 from itembank.errors import ParameterError
+from tests.calibration.joint_map.test_fit import least_nearby
+from tests.numerics.compare import slopes, slopes_by_column
 
 SPEC = JointMAP("nested", n_dims=3, l1=0.8, general_weight=0.6, tolerance=1e-8)
 
@@ -46,9 +48,7 @@ def both_logits(data, weight, alpha, loadings, delta, abilities):
 
 def objective(data, spec, alpha, loadings, delta, abilities):
     """WILD's objective, with the two priors it does not state."""
-    added = np.sum((alpha - 1.0) ** 2) / (2 * spec.slope_sd**2) + np.sum((alpha * delta) ** 2) / (
-        2 * spec.intercept_sd**2
-    )
+    added = 0.5 * np.sum(((alpha - 1.0) / spec.slope_sd) ** 2) + 0.5 * np.sum((alpha * delta / spec.intercept_sd) ** 2)
     stated = 0.5 * np.sum(abilities**2) + spec.l1 * np.abs(loadings).sum()
     return both_logits(data, spec.general_weight, alpha, loadings, delta, abilities) - stated - added
 
@@ -59,84 +59,52 @@ def of_point(point):
     return items[:, 0], items[:, 1:-1], -items[:, -1] / items[:, 0], abilities
 
 
+def begin(data, spec=SPEC):
+    """The problem of some data, and where it starts."""
+    problem = make_problem(data, spec)
+    return problem, start_point(problem)
+
+
 @pytest.mark.parametrize("spec", [SPEC, replace(SPEC, general_weight=0.0)])
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
-def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
+def test_gradients_are_the_slopes_of_p2_s_objective_and_the_precision_of_abilities_its_curvature(spec, missing, lower):
     data, _, _ = simulated(10, 9, missing=missing, lower=lower)
-    problem = make_problem(data, spec)
-    start = start_point(problem)
-    rng = np.random.default_rng(1)
-    is_free = start.items != 0.0
-    point = Point(start.items + 0.3 * rng.normal(size=start.items.shape) * is_free, start.abilities)
+    problem, start = begin(data, spec)
+    noise = 0.3 * np.random.default_rng(1).normal(size=start.items.shape)
+    items, abilities = start.items + noise * (start.items != 0.0), start.abilities
 
     def value(items, abilities):
         return both_logits(data, spec.general_weight, *of_point(Point(items, abilities)))
 
-    of_items, of_abilities = problem.item_derivatives(point), problem.ability_derivatives(point)
-    assert of_items.value == pytest.approx(value(*point), rel=1e-12)
-    assert of_abilities.value == pytest.approx(value(*point), rel=1e-12)
-    for index in np.ndindex(point.items.shape):
-        step = np.zeros_like(point.items)
-        step[index] = 1e-5
-        rise = value(point.items + step, point.abilities) - value(point.items - step, point.abilities)
-        assert of_items.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
-    for index in np.ndindex(point.abilities.shape):
-        step = np.zeros_like(point.abilities)
-        step[index] = 1e-5
-        rise = value(point.items, point.abilities + step) - value(point.items, point.abilities - step)
-        assert of_abilities.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
-
-
-def test_precision_of_abilities_is_the_curvature():
-    data, _, _ = simulated(10, 9, missing=True)
-    problem = make_problem(data, SPEC)
-    point = start_point(problem)
-    found = problem.ability_derivatives(point)
-    for one in range(3):
-        step = np.zeros_like(point.abilities)
-        step[:, one] = 1e-5
-        change = problem.ability_derivatives(Point(point.items, point.abilities + step)).gradient
-        change = change - problem.ability_derivatives(Point(point.items, point.abilities - step)).gradient
-        np.testing.assert_allclose(found.precision[:, one], -change / 2e-5, atol=1e-6)
-
-
-def optimum_nearby(data, spec, point, rng, noise):
-    """Best value that L-BFGS-B finds near a point, in (alpha, K, delta), K by its positive and negative parts."""
-    alpha, loadings, delta, abilities = of_point(point)
-    n_items, size = alpha.size, loadings.size
-
-    def taken_apart(values):
-        own, plus, minus, shift, rest = np.split(values, np.cumsum([n_items, size, size, n_items]))
-        return own, (plus - minus).reshape(n_items, -1), shift, rest.reshape(abilities.shape), plus + minus
-
-    def penalty(values):
-        own, specific, shift, thetas, sizes = taken_apart(values)
-        smooth = objective(data, spec, own, specific, shift, thetas) + spec.l1 * np.abs(specific).sum()
-        return -smooth + spec.l1 * sizes.sum()
-
-    def near(values):
-        return values + noise * rng.normal(size=values.shape)
-
-    moved = near(loadings).ravel()
-    start = np.concatenate(
-        [near(alpha), np.maximum(moved, 0.0), np.maximum(-moved, 0.0), near(delta), near(abilities).ravel()]
+    of_items, of_abilities = (
+        of(Point(items, abilities)) for of in (problem.item_derivatives, problem.ability_derivatives)
     )
-    free, positive = [(None, None)], [(0.0, None)]
-    bounds = free * n_items + positive * (2 * size) + free * (n_items + abilities.size)
-    options = {"maxiter": 4000, "maxfun": 10**7, "ftol": 1e-14, "gtol": 1e-8}
-    return -minimize(penalty, start, method="L-BFGS-B", bounds=bounds, options=options).fun
+    assert [of_items.value, of_abilities.value] == pytest.approx([value(items, abilities)] * 2, rel=1e-12)
+    assert_allclose(of_items.gradient, slopes(lambda moved: value(moved, abilities), items), atol=1e-6)
+    assert_allclose(of_abilities.gradient, slopes(lambda moved: value(items, moved), abilities), atol=1e-6)
+    if lower == 0.0:  # else the expected curvature is taken
+        bends = slopes_by_column(lambda moved: problem.ability_derivatives(Point(items, moved)).gradient, abilities)
+        assert_allclose(of_abilities.precision, -bends, atol=1e-6)
 
 
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.2)])
 def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
+    """In (alpha, K, delta)."""
     data, _, _ = simulated(12, 9, missing=missing, lower=lower)
-    problem = make_problem(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
-    start = start_point(problem)
+    problem, start = begin(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
     path = ascend(problem, start)
     assert path.converged
     ours = objective(data, SPEC, *of_point(path.end))
     assert path.history[-1] - path.history[0] == pytest.approx(ours - objective(data, SPEC, *of_point(start)), rel=1e-8)
-    best = optimum_nearby(data, SPEC, path.end, np.random.default_rng(1), noise=0.02)
+    alpha, loadings, delta, abilities = of_point(path.end)
+
+    def smooth(specific, rest):
+        own, shift, thetas = np.split(rest, [9, 18])
+        value = objective(data, SPEC, own, specific, shift, thetas.reshape(abilities.shape))
+        return -value - SPEC.l1 * np.abs(specific).sum()
+
+    rest = np.concatenate([alpha, delta, abilities.ravel()])
+    best = -least_nearby(smooth, SPEC.l1, loadings, rest, noise=0.02)
     assert ours >= best - 1e-4 * abs(best)
     assert ours == pytest.approx(best, rel=3e-3)
 
@@ -144,24 +112,22 @@ def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
 def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     data, _, _ = simulated(60, 40)
     spec = replace(SPEC, l1=3.0, tolerance=1e-10)
-    problem = make_problem(data, spec)
-    items, abilities = ascend(problem, start_point(problem)).end
+    problem, start = begin(data, spec)
+    items, abilities = ascend(problem, start).end
     part = problem.item_derivatives(Point(items, abilities))
     loadings, slopes = items[:, 1:-1], part.gradient[:, 1:-1]
     is_zero = loadings == 0.0
     assert 0.1 < is_zero.mean() < 0.9
-    np.testing.assert_allclose(slopes[~is_zero], 3.0 * np.sign(loadings[~is_zero]), atol=0.02)
+    assert_allclose(slopes[~is_zero], 3.0 * np.sign(loadings[~is_zero]), atol=0.02)
     assert np.all(np.abs(slopes[is_zero]) <= 3.0 + 1e-6)
-    np.testing.assert_allclose(part.gradient[:, 0], (items[:, 0] - 1.0) / spec.slope_sd**2, atol=0.02)
-    np.testing.assert_allclose(part.gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=0.02)
+    assert_allclose(part.gradient[:, 0], (items[:, 0] - 1.0) / spec.slope_sd**2, atol=0.02)
+    assert_allclose(part.gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=0.02)
 
 
 def test_another_start_gives_the_same_predictions():
     data, _, _ = simulated(80, 90)
-    spec = JointMAP("nested", n_dims=3, tolerance=1e-7)
-    problem = make_problem(data, spec)
-    one = ascend(problem, start_point(problem))
-    first = start_point(problem)
+    problem, first = begin(data, JointMAP("nested", n_dims=3, tolerance=1e-7))
+    one = ascend(problem, first)
     rng = np.random.default_rng(2)
     general = first.abilities[:, :1] + 0.5 * rng.normal(size=(80, 1))
     items = np.zeros_like(first.items)
@@ -178,23 +144,19 @@ def test_another_start_gives_the_same_predictions():
 def test_p2_s_objective_alone_rises_for_ever_in_the_scale():
     """What the prior of alpha is for: without it abilities shrink and alpha grows, and no logit changes."""
     data, _, _ = simulated()
-    problem = make_problem(data, SPEC)
-    alpha, loadings, delta, abilities = of_point(start_point(problem))
-    free = replace(SPEC, slope_sd=1e9)
-    values = [
-        objective(data, free, alpha * scale, loadings, delta / scale, abilities / scale) for scale in (1.0, 10.0, 1e3)
-    ]
-    assert np.all(np.diff(values) > 0.0)
-    assert values[-1] - values[0] == pytest.approx(0.5 * np.sum(abilities**2), rel=1e-3)
-    held = [objective(data, SPEC, alpha * s, loadings, delta / s, abilities / s) for s in (1.0, 10.0, 1e3)]
+    alpha, loadings, delta, abilities = of_point(begin(data)[1])
+    free, held = (
+        [objective(data, spec, alpha * s, loadings, delta / s, abilities / s) for s in (1.0, 10.0, 1e3)]
+        for spec in (replace(SPEC, slope_sd=1e9), SPEC)
+    )
+    assert free[0] < free[1] < free[2] == pytest.approx(free[0] + 0.5 * np.sum(abilities**2), rel=1e-3)
     assert held[2] < held[1] < held[0]
 
 
 @pytest.mark.parametrize("turn", [best_scale, best_axes])
 def test_scale_and_axes_raise_the_prior_and_leave_every_logit(turn):
     data, _, _ = simulated(40, 50)
-    problem = make_problem(data, SPEC)
-    start = start_point(problem)
+    problem, start = begin(data)
     mixed = np.array([[1.2, 0.5], [-0.6, 0.9]])
     items, abilities = start.items.copy(), start.abilities.copy()
     items[:, 1:-1], abilities[:, 1:] = items[:, 1:-1] @ mixed, abilities[:, 1:] @ np.linalg.inv(mixed).T
@@ -221,30 +183,17 @@ def test_abilities_are_standardised_each_by_itself():
     fit = fit_joint_map(data, SPEC)
     assert fit.converged
     assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
-    np.testing.assert_allclose(fit.abilities.mean(axis=0), 0.0, atol=1e-10)
-    np.testing.assert_allclose(fit.prior.mean, 0.0, atol=1e-10)
+    assert_allclose(fit.abilities.mean(axis=0), 0.0, atol=1e-10)
+    assert_allclose(fit.prior.mean, 0.0, atol=1e-10)
     total = np.cov(fit.abilities.T, bias=True) + fit.ability_covariance.mean(axis=0)
-    np.testing.assert_allclose(fit.prior.covariance, total, atol=1e-10)
-    np.testing.assert_allclose(np.diag(total), 1.0, atol=1e-10)
+    assert_allclose(fit.prior.covariance, total, atol=1e-10)
+    assert_allclose(np.diag(total), 1.0, atol=1e-10)
     assert np.abs(total - np.diag(np.diag(total))).max() > 0.01
     assert np.all(np.linalg.eigvalsh(fit.item_covariance) >= -1e-10)
     # the same probabilities as on the scale of the fit
-    problem = make_problem(data, SPEC)
-    alpha, loadings, delta, abilities = of_point(ascend(problem, start_point(problem)).end)
+    alpha, loadings, delta, abilities = of_point(ascend(*begin(data)).end)
     logit = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
-    found = fit.abilities @ fit.loadings.T + fit.intercept
-    np.testing.assert_allclose(found, logit, atol=1e-8)
-
-
-def test_weight_on_the_general_logit_draws_items_to_it():
-    data, _, _ = simulated(60, 80)
-    general = []
-    for weight in (0.0, 0.5, 5.0):
-        spec = replace(SPEC, general_weight=weight)
-        problem = make_problem(data, spec)
-        alpha, _, delta, abilities = of_point(ascend(problem, start_point(problem)).end)
-        general.append(log_likelihood(data, alpha * (abilities[:, :1] - delta)))
-    assert general[0] < general[1] < general[2]
+    assert_allclose(fit.abilities @ fit.loadings.T + fit.intercept, logit, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma, expit, log_expit, logit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
@@ -33,13 +34,12 @@ def test_history_rises_and_the_scale_is_standard(item_model, n_dims):
     assert found.converged
     assert np.diff(found.history).min() >= 0.0
     second = found.ability_covariance.mean(axis=0) + found.abilities.T @ found.abilities / 40
-    np.testing.assert_allclose(second, np.eye(n_dims), atol=1e-8)
-    np.testing.assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-8)
+    assert_allclose([*second, found.abilities.mean(axis=0)], np.eye(n_dims + 1, n_dims), atol=1e-8)
     gram = found.loadings.T @ found.loadings
-    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-6 * gram[0, 0])
+    assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-6 * gram[0, 0])
     assert np.all(np.diff(np.diag(gram)) <= 0.0)
     assert np.all(found.loadings.sum(axis=0) > 0.0)
-    np.testing.assert_array_equal(found.prior.covariance, np.eye(n_dims))
+    assert_array_equal(found.prior.covariance, np.eye(n_dims))
 
 
 def simulate_nested(n_models, n_items, *, seed):
@@ -48,8 +48,7 @@ def simulate_nested(n_models, n_items, *, seed):
     theta = rng.normal(size=(n_models, 4))
     specific = np.eye(3)[np.arange(n_items) % 3] * rng.normal(0.0, [1.2, 0.9, 0.6], (n_items, 3))
     loadings = np.column_stack([rng.lognormal(0.2, 0.3, n_items), specific])
-    intercept = rng.normal(0.0, 1.0, n_items)
-    chances = expit(theta @ loadings.T + intercept)
+    chances = expit(theta @ loadings.T + rng.normal(0.0, 1.0, n_items))
     responses = (rng.random(chances.shape) < chances).astype(float)
     tell_apart(responses, np.ones(responses.shape, dtype=bool), theta)
     return theta, chances, FitData(responses, None, np.zeros(n_items))
@@ -61,82 +60,61 @@ def test_nested_keeps_its_structure():
     assert found.converged
     assert np.diff(found.history).min() >= 0.0
     second = found.ability_covariance.mean(axis=0) + found.abilities.T @ found.abilities / 80
-    np.testing.assert_allclose(np.diag(second), 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(found.prior.covariance, second, atol=1e-9)
+    assert_allclose(np.diag(second), 1.0, atol=1e-9)
+    assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-9)
+    assert_allclose(found.prior.covariance, second, atol=1e-9)
     means = found.loadings.mean(axis=0)
     assert means[0] > 1.0
-    np.testing.assert_allclose(means[1:], 0.0, atol=1e-9)
+    assert_allclose(means[1:], 0.0, atol=1e-9)
     assert np.all(np.diff(np.sum(found.loadings[:, 1:] ** 2, axis=0)) <= 0.0)
 
 
 def test_nested_finds_general_ability_and_chances():
     theta, chances, data = simulate_nested(150, 600, seed=2)
-    found = fit(data, Variational("nested", 4))
-    plain = fit(data, Variational("mirt", 4))
-    single = fit(data, Variational("2pl"))
+    found, plain, single = (
+        fit(data, Variational(model, 1 if model == "2pl" else 4)) for model in ("nested", "mirt", "2pl")
+    )
     error, plain_error, single_error = (
         np.sqrt(np.mean((expit(logits(one)) - chances) ** 2)) for one in (found, plain, single)
     )
-    assert error < 0.085
-    assert error < 1.01 * plain_error
-    assert error < 0.6 * single_error
+    assert error < min(0.085, 1.01 * plain_error, 0.6 * single_error)
     assert found.history[-1] > plain.history[-1]  # the evidence tells that the means of specific loadings are zero
     assert np.corrcoef(found.abilities[:, 0], theta[:, 0])[0, 1] > 0.99
     specific = np.abs(np.corrcoef(found.abilities[:, 1:].T, theta[:, 1:].T)[:3, 3:])
     assert specific.max(axis=1).min() > 0.85
 
 
-def test_nested_is_mirt_with_fewer_free_means():
-    """Given the same responses its bound cannot be far from mirt's, nor can its predictions."""
-    data = simulate_nested(40, 150, seed=3)[2]
-    nested, plain = (
-        fit(data, replace(EXACT, tolerance=1e-7, item_model=model, n_dims=4)) for model in ("nested", "mirt")
-    )
-    assert nested.history[-1] == pytest.approx(plain.history[-1], abs=60.0)
-    assert np.mean(np.abs(expit(logits(nested)) - expit(logits(plain)))) < 0.01
-
-
-def test_missing_cells_are_as_if_never_asked():
+def test_missing_cells_are_as_if_never_asked_and_an_item_nobody_was_asked_changes_no_other():
     data = simulate(40, 60, missing=0.3, seed=3).data
     filled = replace(data, responses=np.where(data.observed, data.responses, 1.0))
-    np.testing.assert_array_equal(fit(data).loadings, fit(filled).loadings)
+    assert_array_equal(fit(data).loadings, fit(filled).loadings)
     complete = simulate(40, 60, seed=3).data
     masked = replace(complete, observed=np.ones((40, 60), dtype=bool))
-    np.testing.assert_allclose(fit(masked).loadings, fit(complete).loadings, rtol=1e-6)
-
-
-def test_an_item_nobody_was_asked_changes_no_other_item():
+    assert_allclose(fit(masked).loadings, fit(complete).loadings, rtol=1e-6)
     data = simulate(40, 60, seed=4).data
     observed = np.ones((40, 61), dtype=bool)
     observed[:, 60] = False
     extra = FitData(np.column_stack([data.responses, np.zeros(40)]), observed, np.zeros(61))
     found, alone = fit(extra), fit(data)
     # the extra item still has the prior as its posterior, which moves the prior's parameters a little
-    np.testing.assert_allclose(found.loadings[:60], alone.loadings, atol=0.02)
-    np.testing.assert_allclose(found.abilities, alone.abilities, atol=0.01)
+    assert_allclose(found.loadings[:60], alone.loadings, atol=0.02)
+    assert_allclose(found.abilities, alone.abilities, atol=0.01)
 
 
 def test_single_precision_changes_little():
     data = simulate(60, 100, n_dims=2, missing=0.1, seed=5).data
     spec = replace(EXACT, item_model="mirt", n_dims=2, tolerance=1e-7)
-    single = fit(data, replace(spec, single_precision=True))
-    double = fit(data, spec)
+    single, double, few = (fit(data, replace(spec, single_precision=one)) for one in (True, False, "auto"))
     assert not np.array_equal(single.loadings, double.loadings)
-    np.testing.assert_allclose(expit(logits(single)), expit(logits(double)), atol=2e-3)
-    few = fit(data, replace(spec, single_precision="auto"))
-    np.testing.assert_array_equal(few.loadings, double.loadings)
+    assert_allclose(expit(logits(single)), expit(logits(double)), atol=2e-3)
+    assert_array_equal(few.loadings, double.loadings)
 
 
-def test_known_guessing_finds_what_a_plain_fit_cannot():
+def test_known_guessing_finds_what_a_plain_fit_cannot_and_a_common_slope_is_common_and_recovered():
     truth = simulate(300, 80, guessing=0.3, seed=6)
-    guessing = fit(truth.data)
-    plain = fit(replace(truth.data, lower_asymptote=np.zeros(80)))
-    error = [np.sqrt(np.mean((found.loadings - truth.loadings) ** 2)) for found in (guessing, plain)]
+    fits = fit(truth.data), fit(replace(truth.data, lower_asymptote=np.zeros(80)))
+    error = [np.sqrt(np.mean((found.loadings - truth.loadings) ** 2)) for found in fits]
     assert error[0] < 0.8 * error[1]
-
-
-def test_common_slope_is_common_and_recovered():
     truth = simulate(300, 100, common_slope=1.4, seed=7)
     found = fit(truth.data, replace(EXACT, item_model="1pl"))
     assert np.ptp(found.loadings) == pytest.approx(0.0, abs=1e-12)
@@ -150,17 +128,17 @@ def test_a_subset_first_leads_to_the_same_place(monkeypatch):
     staged = fit(data)
     assert staged.history[-1] == pytest.approx(whole.history[-1], rel=1e-6)
     assert np.diff(staged.history).min() >= 0.0
-    np.testing.assert_allclose(logits(staged), logits(whole), atol=0.02)
+    assert_allclose(logits(staged), logits(whole), atol=0.02)
 
 
-def test_the_subset_spreads_over_difficulty():
+def test_the_subset_spreads_over_difficulty_from_the_hardest_to_the_easiest():
     blocks = make_blocks(simulate(60, 300, missing=0.2, seed=9).data, single_precision=True)
     chosen = spread_over_difficulty(blocks.mean_values(), 50)
     assert len(np.unique(chosen)) == 50
     means = blocks.values.sum(axis=1) / blocks.weights.sum(axis=1)
-    np.testing.assert_allclose(
-        np.quantile(means[chosen], [0.1, 0.5, 0.9]), np.quantile(means, [0.1, 0.5, 0.9]), atol=0.03
-    )
+    assert_allclose(np.quantile(means[chosen], [0.1, 0.5, 0.9]), np.quantile(means, [0.1, 0.5, 0.9]), atol=0.03)
+    few = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
+    assert [spread_over_difficulty(few, n).tolist() for n in (3, 2)] == [[0, 1, 2], [0, 1]]
 
 
 def test_progress_is_reported_and_ends():
@@ -175,16 +153,15 @@ def test_progress_is_reported_and_ends():
 def test_tiny_data_give_finite_answers(n_models, n_items, n_dims):
     data = simulate(n_models, n_items, n_dims=n_dims, seed=12).data
     found = fit(data, Variational("mirt", n_dims=n_dims))
-    for values in (found.loadings, found.intercept, found.abilities, found.item_covariance, found.ability_covariance):
-        assert np.isfinite(values).all()
-    assert np.linalg.eigvalsh(found.item_covariance).min() > 0.0
-    assert np.linalg.eigvalsh(found.ability_covariance).min() > 0.0
+    assert all(np.isfinite(values).all() for values in (found.loadings, found.intercept, found.abilities))
+    for covariances in (found.item_covariance, found.ability_covariance):
+        assert np.linalg.eigvalsh(covariances).min() > 0.0
 
 
 def test_default_tolerance_is_tight_enough():
     truth = simulate(80, 200, n_dims=2, seed=13)
-    loose = fit(truth.data, Variational("mirt", n_dims=2))
-    tight = fit(truth.data, Variational("mirt", n_dims=2, tolerance=1e-8, single_precision=False))
+    exact = {"tolerance": 1e-8, "single_precision": False}
+    loose, tight = (fit(truth.data, Variational("mirt", n_dims=2, **more)) for more in ({}, exact))
     assert np.mean(np.abs(expit(logits(loose)) - expit(logits(tight)))) < 1e-3
 
 
@@ -194,14 +171,12 @@ def test_predicts_hidden_cells_better_than_penalised_maximum_likelihood():
     truth = simulate(150, 400, n_dims=3, seed=14)
     mask = np.random.default_rng(0).random(truth.data.responses.shape) < 0.1
     data = FitData(np.where(mask, 0.0, truth.data.responses), ~mask, truth.data.lower_asymptote)
-    ours = logits(fit(data, Variational("mirt", n_dims=3)))
-    mode = joint_mode(data, truth)
 
     def score(values):
         right = truth.data.responses[mask] == 1.0
         return np.where(right, log_expit(values[mask]), log_expit(-values[mask])).mean()
 
-    assert score(ours) > score(mode)
+    assert score(logits(fit(data, Variational("mirt", n_dims=3)))) > score(joint_mode(data, truth))
 
 
 def joint_mode(data, truth):
@@ -231,19 +206,14 @@ def test_intervals_cover_and_difficulty_is_unbiased(n_models, n_items, missing):
     for seed in range(8):
         truth = simulate(n_models, n_items, missing=missing, seed=100 + seed)
         found = fit(truth.data, Variational())
-        errors = np.sqrt(np.einsum("ijj->ij", found.item_covariance))
-        ability_errors = np.sqrt(found.ability_covariance[:, 0, 0])
-        covered.append(
-            [
-                np.mean(np.abs(found.loadings - truth.loadings)[:, 0] < 1.96 * errors[:, 0]),
-                np.mean(np.abs(found.intercept - truth.intercept) < 1.96 * errors[:, 1]),
-                np.mean(np.abs(found.abilities - truth.theta)[:, 0] < 1.96 * ability_errors),
-            ]
-        )
+        away = found.loadings - truth.loadings, found.intercept - truth.intercept, found.abilities - truth.theta
+        variances = *np.einsum("ijj->ji", found.item_covariance), found.ability_covariance
+        pairs = zip(away, variances, strict=True)
+        covered.append([np.mean(np.abs(one.ravel()) < 1.96 * np.sqrt(size.ravel())) for one, size in pairs])
         true, estimated = -truth.intercept / truth.loadings[:, 0], -found.intercept / found.loadings[:, 0]
         usual = (np.abs(true) < 2.0) & (truth.loadings[:, 0] > 0.5)
         slopes.append(np.polyfit(true[usual], estimated[usual], 1)[0])
-    np.testing.assert_allclose(np.mean(covered, axis=0), 0.95, atol=0.03)
+    assert_allclose(np.mean(covered, axis=0), 0.95, atol=0.03)
     # shrinkage of slopes and intercepts nearly cancels in their ratio; what remains is of the order of 1 / n_models
     assert np.mean(slopes) == pytest.approx(1.0, abs=3.0 * np.std(slopes) / np.sqrt(8) + 3.0 / n_models)
 
@@ -269,12 +239,6 @@ def test_real_responses_are_predicted_and_the_default_tolerance_is_tight_enough(
     assert np.mean(np.abs(expit(logits(five)) - expit(logits(tight)))) < 1e-3
 
 
-def test_items_of_a_first_fit_reach_from_the_hardest_to_the_easiest():
-    means = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
-    assert spread_over_difficulty(means, 3).tolist() == [0, 1, 2]
-    assert spread_over_difficulty(means, 2).tolist() == [0, 1]
-
-
 PRECISION = 300.0
 SPEC = Variational(family="beta")
 
@@ -287,10 +251,8 @@ def probabilities(n_models=30, n_items=40, *, precision=PRECISION, seed=0):
 
 
 def beta_data(values, observed=None):
-    n_items = values.shape[1]
-    return FitData(
-        values, observed, np.zeros(n_items), family="beta", precision_index=np.zeros(n_items, dtype=np.int64)
-    )
+    index = np.zeros(values.shape[1], dtype=np.int64)
+    return FitData(values, observed, np.zeros(index.size), family="beta", precision_index=index)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -312,26 +274,26 @@ def test_outlying_logits_end_five_standard_deviations_off_and_others_stay(missin
     centre, known = digamma(a) - digamma(b), np.ones(x.shape) if observed is None else observed.T
     expected = np.clip(blocks.values, centre - MOST_SDS * sd, centre + MOST_SDS * sd)
     expected = np.where(known, expected, blocks.values)
-    np.testing.assert_allclose(drawn.values, expected, atol=0.05)
+    assert_allclose(drawn.values, expected, atol=0.05)
     assert n_drawn == np.sum(expected != blocks.values) > 0
     moved = beta_data(expit(drawn.values.T), observed)
-    np.testing.assert_allclose(
+    assert_allclose(
         constants_of(drawn, rule), constants_of(make_blocks(moved, single_precision=False), rule), rtol=1e-9
     )
 
 
 def test_a_response_of_next_to_nothing_spoils_neither_its_item_nor_the_precision():
     data, mean = probabilities()
-    clean = fit_variational(data, SPEC, progress=silent)
+    clean = fit(data, SPEC)
     low = np.unravel_index(np.argmin(np.abs(mean - 0.1)), mean.shape)
     values = data.responses.copy()
     values[low] = 1e-6
-    spoiled = fit_variational(beta_data(values), SPEC, progress=silent)
+    spoiled = fit(beta_data(values), SPEC)
     assert "1 of 1200 responses lie further than 5 standard deviations" in spoiled.message
     errors = np.sqrt(np.diagonal(clean.item_covariance, axis1=1, axis2=2))
     assert np.abs(spoiled.intercept - clean.intercept)[low[1]] < 3.0 * errors[low[1], 1]
     assert spoiled.precision[0] == pytest.approx(clean.precision[0], rel=0.1)
-    fixed = fit_variational(beta_data(values), Variational(family="beta", precision=PRECISION), progress=silent)
+    fixed = fit(beta_data(values), replace(SPEC, precision=PRECISION))
     assert "further" not in fixed.message  # a precision that is given says what is far
     assert np.abs(fixed.intercept - clean.intercept)[low[1]] > 4.0 * errors[low[1], 1]
 
@@ -339,10 +301,9 @@ def test_a_response_of_next_to_nothing_spoils_neither_its_item_nor_the_precision
 @pytest.mark.parametrize("precision", [2.0, 300.0])
 def test_true_draws_are_left_alone_but_for_very_few(precision):
     data, _ = probabilities(precision=precision, seed=2)
-    fit = fit_variational(data, SPEC, progress=silent)
-    assert abs(np.log(fit.precision[0] / precision)) < 4.0 * fit.log_precision_error[0]
-    posterior_logit = fit.abilities @ fit.loadings.T + fit.intercept
-    a, b = fit.precision * expit(posterior_logit), fit.precision * expit(-posterior_logit)
+    found = fit(data, SPEC)
+    assert abs(np.log(found.precision[0] / precision)) < 4.0 * found.log_precision_error[0]
+    a, b = (found.precision * expit(sign * logits(found)) for sign in (1.0, -1.0))
     distance = logit(data.responses) - digamma(a) + digamma(b)
     share = np.mean(np.abs(distance) > MOST_SDS * np.sqrt(polygamma(1, a) + polygamma(1, b)))
     assert share < 1.0 / 200.0

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -11,24 +12,12 @@ from scipy.stats import gamma, multivariate_normal, norm
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fit_item_model import fit_item_model
 from itembank.calibration.fits import FitData
+from itembank.calibration.variational import updates
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import rescale
 from itembank.calibration.variational.state import ItemPrior
-from itembank.calibration.variational.updates import (
-    LEAST_SLOPE,
-    ability_divergence,
-    divergence,
-    item_divergence,
-    item_prior_divergence,
-    note_of_least_slopes,
-    start_tasks,
-    task_divergence,
-    update_common_slope,
-    update_item_prior,
-    with_positive_slopes,
-)
 from itembank.errors import ParameterError
 from itembank.estimation.folds import spec_of
 from itembank.progress import silent
@@ -40,10 +29,11 @@ TASKS = np.arange(60) % 7
 
 
 def with_tasks(posterior, index, *, rounds=1):
-    prior = replace(posterior.item_prior, tasks=start_tasks(index, posterior.n_dims + 1))
+    tasks = None if index is None else updates.start_tasks(index, posterior.n_dims + 1)
+    prior = replace(posterior.item_prior, tasks=tasks)
     posterior = replace(posterior, item_prior=prior)
     for _ in range(rounds):
-        posterior = update_item_prior(posterior)
+        posterior = updates.update_item_prior(posterior)
     return posterior
 
 
@@ -69,19 +59,19 @@ def test_the_bound_never_falls(rule, is_nested):
     assert np.diff(found.history).min() >= 0.0
 
 
-@pytest.mark.parametrize("is_nested", [False, True])
-def test_what_tasks_say_is_at_its_best_given_the_items(is_nested):
-    posterior = with_tasks(replace(random_posterior(20, 60, 2), is_nested=is_nested), TASKS, rounds=60)
-    best = divergence(posterior)
+@pytest.mark.parametrize(("is_nested", "has_tasks"), [(False, True), (True, True), (False, False)])
+def test_what_tasks_and_the_prior_say_is_at_its_best_given_the_items(is_nested, has_tasks):
+    index = TASKS if has_tasks else None
+    posterior = with_tasks(replace(random_posterior(20, 60, 2), is_nested=is_nested), index, rounds=60)
+    best = updates.divergence(posterior)
     prior, tasks = posterior.item_prior, posterior.item_prior.tasks
-    for name in ("mean", "mean_variance", "shape", "rate"):
-        for factor in (0.99, 1.01):
-            changed = replace(prior, **{name: getattr(prior, name) * factor})
-            assert divergence(replace(posterior, item_prior=changed)) >= best
-    for name in ("mean", "variance", "shape", "rate"):
-        for factor in (0.99, 1.01):
-            changed = replace(prior, tasks=replace(tasks, **{name: getattr(tasks, name) * factor}))
-            assert divergence(replace(posterior, item_prior=changed)) >= best
+
+    def near(part, names):
+        return [replace(part, **{name: getattr(part, name) * by}) for name in names.split() for by in (0.99, 1.01)]
+
+    others = [replace(prior, tasks=one) for one in near(tasks, "mean variance shape rate")] if has_tasks else []
+    for changed in (*near(prior, "mean mean_variance shape rate"), *others):
+        assert updates.divergence(replace(posterior, item_prior=changed)) >= best
 
 
 def test_divergence_of_centres_against_draws():
@@ -96,36 +86,36 @@ def test_divergence_of_centres_against_draws():
     log_p = -0.5 * (tau * (gamma - mu) ** 2 - np.log(tau))
     draws = (log_q - log_p).sum(axis=1)
     error = draws.std(axis=0) / np.sqrt(size[0])
-    assert np.all(np.abs(task_divergence(prior, tasks) - draws.mean(axis=0)) < 4.5 * error)
-    assert item_prior_divergence(with_tasks(random_posterior(20, 60, 2), TASKS)) > 0.0
+    assert np.all(np.abs(updates.task_divergence(prior, tasks) - draws.mean(axis=0)) < 4.5 * error)
+    assert updates.item_prior_divergence(with_tasks(random_posterior(20, 60, 2), TASKS)) > 0.0
 
 
 def test_rescaling_keeps_the_tasks_and_does_not_lower_the_bound():
     posterior = with_tasks(random_posterior(20, 60, 3), TASKS)
     moved = rescale(posterior)
-    assert divergence(moved) <= divergence(update_item_prior(posterior))
-    np.testing.assert_array_equal(moved.item_prior.tasks.index, TASKS)
+    assert updates.divergence(moved) <= updates.divergence(updates.update_item_prior(posterior))
+    assert_array_equal(moved.item_prior.tasks.index, TASKS)
 
 
 def test_chances_are_closer_with_few_models_and_many_alike():
-    errors = []
     for seed in range(2):
         chances, data = simulate_tasks(20, 12, 20, seed=seed)
-        for one in (data, replace(data, task_index=None)):
-            found = fit_variational(one, Variational("mirt", 2), progress=silent)
-            errors.append(
-                np.sqrt(np.mean((expit(found.abilities @ found.loadings.T + found.intercept) - chances) ** 2))
-            )
-    assert np.all(np.array(errors[::2]) < 0.8 * np.array(errors[1::2]))
+        fits = [
+            fit_variational(one, Variational("mirt", 2), progress=silent)
+            for one in (data, replace(data, task_index=None))
+        ]
+        found = [expit(one.abilities @ one.loadings.T + one.intercept) for one in fits]
+        by_task, plain = np.sqrt(np.mean((np.array(found) - chances) ** 2, axis=(1, 2)))
+        assert by_task < 0.8 * plain
 
 
 def test_a_subset_first_leads_to_the_same_place(monkeypatch):
     _, data = simulate_tasks(30, 6, 20, seed=4)
-    spec = Variational("mirt", 2, tolerance=1e-6, single_precision=False)
-    whole = fit_variational(data, spec, progress=silent)
-    monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 60)
-    staged = fit_variational(data, spec, progress=silent)
-    assert staged.history[-1] == pytest.approx(whole.history[-1], rel=1e-5)
+    spec, last = Variational("mirt", 2, tolerance=1e-6, single_precision=False), []
+    for size in (10**6, 60):
+        monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", size)
+        last.append(fit_variational(data, spec, progress=silent).history[-1])
+    assert last[1] == pytest.approx(last[0], rel=1e-5)
 
 
 def test_tasks_are_scenarios_and_subscenarios_and_the_bank_remembers():
@@ -137,14 +127,10 @@ def test_tasks_are_scenarios_and_subscenarios_and_the_bank_remembers():
     spec = Variational("mirt", 2, by_task=True)
     made = fit_item_model(responses, spec)
     kernel = fit_variational(data, spec, progress=silent)
-    np.testing.assert_allclose(made.parameters.loadings, kernel.loadings, atol=1e-4)
+    assert_allclose(made.parameters.loadings, kernel.loadings, atol=1e-4)
     assert spec_of(made) == replace(spec, family="bernoulli")
-    assert not np.allclose(
-        made.parameters.loadings, fit_item_model(responses, Variational("mirt", 2)).parameters.loadings
-    )
-
-
-def test_one_common_slope_has_no_tasks():
+    plain = fit_item_model(responses, Variational("mirt", 2))
+    assert not np.allclose(made.parameters.loadings, plain.parameters.loadings)
     with pytest.raises(ParameterError, match="by_task"):
         Variational("1pl", by_task=True)
 
@@ -172,59 +158,42 @@ def dense(posterior, precision, linear):
 def check(posterior, whole, right):
     covariance = np.linalg.inv(whole)
     mean = covariance @ right
-    np.testing.assert_allclose(posterior.item_mean[:, 0], mean[0], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_mean[:, 1], mean[1:], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 0, 0], covariance[0, 0], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 0, 1], covariance[0, 1:], rtol=1e-9)
-    np.testing.assert_allclose(posterior.item_covariance[:, 1, 1], np.diag(covariance)[1:], rtol=1e-9)
+    slope, shared, diagonal = np.full(N_ITEMS, mean[0]), np.full(N_ITEMS, covariance[0, 0]), np.diag(covariance)[1:]
+    found = posterior.item_covariance
+    assert_allclose(posterior.item_mean, np.column_stack([slope, mean[1:]]), rtol=1e-9)
+    assert_allclose([found[:, 0, 0], found[:, 0, 1], found[:, 1, 1]], [shared, covariance[0, 1:], diagonal], rtol=1e-9)
 
 
-@pytest.fixture
-def start():
-    return replace(random_posterior(5, N_ITEMS, 1), has_common_slope=True)
-
-
-def test_update_is_the_dense_solution(start):
-    precision, linear = statistics(0)
-    check(update_common_slope(start, precision, linear, 1.0), *dense(start, precision, linear))
-
-
-def test_a_short_step_lies_between_the_natural_parameters(start):
+def test_an_update_is_the_dense_solution_and_a_short_step_lies_between_the_natural_parameters():
+    start = replace(random_posterior(5, N_ITEMS, 1), has_common_slope=True)
     first, second = statistics(0), statistics(1)
-    before = update_common_slope(start, *first, 1.0)
-    after = update_common_slope(before, *second, 0.3)
+    before = updates.update_common_slope(start, *first, 1.0)
+    check(before, *dense(start, *first))
+    after = updates.update_common_slope(before, *second, 0.3)
     old, new = dense(start, *first), dense(before, *second)
     check(after, 0.7 * old[0] + 0.3 * new[0], 0.7 * old[1] + 0.3 * new[1])
 
 
-def test_items_move_to_the_most_probable_point_with_the_least_slope():
+def test_items_move_to_the_most_probable_point_with_the_least_slope_where_asked_and_are_counted():
     posterior = replace(random_posterior(8, 12, 1), is_positive=True)
-    moved = with_positive_slopes(posterior)
-    below = posterior.item_mean[:, 0] < LEAST_SLOPE
+    moved = updates.with_positive_slopes(posterior)
+    below = posterior.item_mean[:, 0] < updates.LEAST_SLOPE
     assert 0 < below.sum() < 12
-    np.testing.assert_array_equal(moved.item_mean[~below], posterior.item_mean[~below])
+    assert_array_equal(moved.item_mean[~below], posterior.item_mean[~below])
     for item in np.flatnonzero(below):
         precision = np.linalg.inv(posterior.item_covariance[item])
 
         def distance(intercept, item=item, precision=precision):
-            away = np.array([LEAST_SLOPE, intercept[0]]) - posterior.item_mean[item]
+            away = np.array([updates.LEAST_SLOPE, intercept[0]]) - posterior.item_mean[item]
             return away @ precision @ away
 
         best = minimize(distance, [0.0], tol=1e-12).x[0]
-        np.testing.assert_allclose(moved.item_mean[item], [LEAST_SLOPE, best], atol=1e-5)
-
-
-def test_slopes_are_free_unless_asked_for():
-    posterior = random_posterior(8, 12, 1)
-    assert with_positive_slopes(posterior) is posterior
-
-
-def test_least_slopes_are_counted():
-    posterior = replace(random_posterior(8, 12, 1), is_positive=True)
-    below = int(np.sum(posterior.item_mean[:, 0] < LEAST_SLOPE))
-    assert f"{below} of 12 slopes" in note_of_least_slopes(with_positive_slopes(posterior))
-    assert note_of_least_slopes(replace(posterior, is_positive=False)) == ""
-    assert note_of_least_slopes(replace(posterior, item_mean=np.abs(posterior.item_mean) + 0.1)) == ""
+        assert_allclose(moved.item_mean[item], [updates.LEAST_SLOPE, best], atol=1e-5)
+    assert f"{below.sum()} of 12 slopes" in updates.note_of_least_slopes(moved)
+    free = replace(posterior, is_positive=False)
+    assert updates.with_positive_slopes(free) is free
+    assert updates.note_of_least_slopes(free) == ""
+    assert updates.note_of_least_slopes(replace(posterior, item_mean=np.abs(posterior.item_mean) + 0.1)) == ""
 
 
 PRIOR = ItemPrior(
@@ -242,53 +211,42 @@ def kl_by_entropy(mean, covariance, prior_mean, prior_covariance):
 
 def test_abilities_against_entropies_and_the_whole_is_the_sum_of_its_parts():
     posterior = random_posterior(5, 4, 2)
-    expected = sum(
-        kl_by_entropy(mean, covariance, np.zeros(2), np.eye(2))
-        for mean, covariance in zip(posterior.ability_mean, posterior.ability_covariance, strict=True)
+    abilities = zip(posterior.ability_mean, posterior.ability_covariance, strict=True)
+    expected = sum(kl_by_entropy(*one, np.zeros(2), np.eye(2)) for one in abilities)
+    assert updates.ability_divergence(posterior) == pytest.approx(expected, rel=1e-10)
+    parts = (
+        updates.ability_divergence(posterior)
+        + updates.item_divergence(posterior).sum()
+        + updates.item_prior_divergence(posterior)
     )
-    assert ability_divergence(posterior) == pytest.approx(expected, rel=1e-10)
-    parts = ability_divergence(posterior) + item_divergence(posterior).sum() + item_prior_divergence(posterior)
-    assert divergence(posterior) == pytest.approx(parts)
+    assert updates.divergence(posterior) == pytest.approx(parts)
 
 
-def test_items_against_draws_of_their_prior():
+def test_items_and_parameters_of_the_prior_against_draws_and_integration():
     posterior = replace(random_posterior(5, 4, 2), item_prior=PRIOR)
     rng = np.random.default_rng(0)
+    items = list(zip(posterior.item_mean, posterior.item_covariance, strict=True))
+    means = rng.normal(PRIOR.mean, np.sqrt(PRIOR.mean_variance), size=(400, 3))
+    spreads = 1.0 / rng.gamma(PRIOR.shape, 1.0 / PRIOR.rate, size=(400, 3))
     draws = [
-        [
-            kl_by_entropy(mean, covariance, mu, np.diag(1.0 / u))
-            for mean, covariance in zip(posterior.item_mean, posterior.item_covariance, strict=True)
-        ]
-        for mu, u in zip(
-            rng.normal(PRIOR.mean, np.sqrt(PRIOR.mean_variance), size=(400, 3)),
-            rng.gamma(PRIOR.shape, 1.0 / PRIOR.rate, size=(400, 3)),
-            strict=True,
-        )
+        [kl_by_entropy(*item, mu, np.diag(spread)) for item in items] for mu, spread in zip(means, spreads, strict=True)
     ]
     error = np.std(draws, axis=0) / np.sqrt(len(draws))
-    assert np.all(np.abs(item_divergence(posterior) - np.mean(draws, axis=0)) < 4.5 * error)
-
-
-def test_parameters_of_the_prior_by_integration():
-    posterior = replace(random_posterior(5, 4, 2), item_prior=PRIOR)
-    expected = 0.0
-    for k in range(3):
-        q_mean = norm(PRIOR.mean[k], np.sqrt(PRIOR.mean_variance[k]))
-        p_mean = norm(0.0, np.sqrt(10.0))
-        expected += quad(lambda x, q=q_mean, p=p_mean: q.pdf(x) * (q.logpdf(x) - p.logpdf(x)), -6, 6, limit=200)[0]
-        q_precision, p_precision = gamma(PRIOR.shape[k], scale=1.0 / PRIOR.rate[k]), gamma(1.0)
-        expected += quad(
-            lambda x, q=q_precision, p=p_precision: q.pdf(x) * (q.logpdf(x) - p.logpdf(x)), 1e-12, 30, limit=200
-        )[0]
-    assert item_prior_divergence(posterior) == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_known_mean_of_the_prior_has_no_divergence():
-    """What is left of it is that of the precision: the limit of a mean that is known better and better."""
-    known = replace(PRIOR, mean=np.array([0.4, 0.0, 0.1]), mean_variance=np.array([0.02, 0.0, 0.3]))
+    assert np.all(np.abs(updates.item_divergence(posterior) - np.mean(draws, axis=0)) < 4.5 * error)
     posterior = random_posterior(5, 4, 2)
+
+    def between(q, p, low, high):
+        return quad(lambda x: q.pdf(x) * (q.logpdf(x) - p.logpdf(x)), low, high, limit=200)[0]
+
+    expected = 0.0
+    for mean, variance, shape, rate in zip(PRIOR.mean, PRIOR.mean_variance, PRIOR.shape, PRIOR.rate, strict=True):
+        expected += between(norm(mean, np.sqrt(variance)), norm(0.0, np.sqrt(10.0)), -6, 6)
+        expected += between(gamma(shape, scale=1.0 / rate), gamma(1.0), 1e-12, 30)
+    assert updates.item_prior_divergence(replace(posterior, item_prior=PRIOR)) == pytest.approx(expected, rel=1e-6)
+    # of a known mean what is left is that of the precision: the limit of a mean that is known better and better
+    known = replace(PRIOR, mean=np.array([0.4, 0.0, 0.1]), mean_variance=np.array([0.02, 0.0, 0.3]))
     free = replace(known, mean_variance=np.array([0.02, 10.0, 0.3]))  # as its own prior: no divergence either
-    found = [item_prior_divergence(replace(posterior, item_prior=prior)) for prior in (known, free)]
+    found = [updates.item_prior_divergence(replace(posterior, item_prior=prior)) for prior in (known, free)]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
@@ -297,19 +255,15 @@ def test_common_slope_counts_once():
     n_items = 4
     posterior = replace(random_posterior(6, n_items, 1), has_common_slope=True)
     root = rng.normal(size=(n_items, 2, 2))
-    posterior = update_common_slope(posterior, root @ root.swapaxes(1, 2), rng.normal(size=(n_items, 2)), 1.0)
+    posterior = updates.update_common_slope(posterior, root @ root.swapaxes(1, 2), rng.normal(size=(n_items, 2)), 1.0)
     # the joint covariance of slope and intercepts, from that of each pair
-    slope_variance = posterior.item_covariance[0, 0, 0]
-    coupling = posterior.item_covariance[:, 0, 1]
-    joint = np.empty((n_items + 1, n_items + 1))
-    joint[0, 0], joint[0, 1:], joint[1:, 0] = slope_variance, coupling, coupling
-    joint[1:, 1:] = np.outer(coupling, coupling) / slope_variance
+    coupling = np.append(posterior.item_covariance[0, 0, 0], posterior.item_covariance[:, 0, 1])
+    joint = np.outer(coupling, coupling) / coupling[0]
     joint[np.arange(1, n_items + 1), np.arange(1, n_items + 1)] = posterior.item_covariance[:, 1, 1]
     mean = np.append(posterior.item_mean[0, 0], posterior.item_mean[:, 1])
-    prior = posterior.item_prior
-    tight = replace(
-        prior, mean_variance=np.full(2, 1e-12), shape=np.full(2, 1e12), rate=np.full(2, 2e12)
-    )  # a known prior: mean 0, precision 1/2
+    # a known prior: mean 0, precision 1/2
+    known = {"mean_variance": np.full(2, 1e-12), "shape": np.full(2, 1e12), "rate": np.full(2, 2e12)}
+    tight = replace(posterior.item_prior, **known)
     posterior = replace(posterior, item_prior=tight)
     expected = kl_by_entropy(mean, joint, np.zeros(n_items + 1), np.diag([10.0, *[2.0] * n_items]))
-    assert item_divergence(posterior).sum() == pytest.approx(expected, rel=1e-6)
+    assert updates.item_divergence(posterior).sum() == pytest.approx(expected, rel=1e-6)
