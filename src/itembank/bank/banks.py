@@ -506,6 +506,10 @@ class Bank(Compact, metaclass=_Loaded):
     @property
     def known_scores(self) -> KnownScores:
         """Full scores of the past models, where enough was answered to know them."""
+        return self.cache.remember("known scores", lambda: self.known_scores_on(self.targets))
+
+    def known_scores_on(self, targets: ScoreTargets) -> KnownScores:
+        """Return the same for other weights of the bank's items."""
 
         def expected(first: int, last: int) -> FloatArray:
             return probability(self.parameters, self.calibration.abilities[first:last])
@@ -516,12 +520,9 @@ class Bank(Compact, metaclass=_Loaded):
             slopes = response_slopes(self.responses, self.targets, expected) if is_graded.any() else 1.0
             return np.where(is_graded, slopes, 1.0)
 
-        def found() -> KnownScores:
-            # models lack the items that came after them, or that a benchmark had no longer, easy or hard
-            scaled = (lambda *rows: scale() * expected(*rows)) if self.calibration.is_fitted else None
-            return KnownScores.of(self.responses, self.targets, scaled)
-
-        return self.cache.remember("known scores", found)
+        # models lack the items that came after them, or that a benchmark had no longer, easy or hard
+        scaled = (lambda *rows: scale() * expected(*rows)) if self.calibration.is_fitted else None
+        return KnownScores.of(self.responses, targets, scaled)
 
     @property
     def content_order(self) -> ContentOrder:
