@@ -36,7 +36,8 @@ def test_the_score_to_beat_is_not_that_of_easy_items(is_custom):
     target = dict(zip(bank.item_ids, bank.targets.target("overall").weights, strict=True)) if is_custom else "overall"
     spec = SessionSpec(target=target, stopping=Stopping(decision=decision), interval="model-based")
     threshold = prepare_sessions(bank, spec).threshold
-    assert threshold == pytest.approx(bank.known_scores.value[0, -1], abs=1e-12)
+    # one custom score is not put together from scenarios
+    assert threshold == pytest.approx(bank.known_scores.value[0, -1], abs=0.01 if is_custom else 0.0)
     assert threshold < bank.targets.with_overall(bank.scenario_scores)[0, -1]
 
 

@@ -192,8 +192,8 @@ def note_on_attempts(bank: Bank, responses: ResponseMatrix, estimates: ScoreEsti
         return []
     if bank.published is None and not has_unknown_chance(bank):
         return []
-    is_told, past = responses.n_trials is not None, counted_trials(bank, bank.responses)
-    n_new = usual_attempts(responses.n_trials, responses.responses) if is_told else 1.0
+    past, new = counted_trials(bank, bank.responses), responses.n_trials
+    n_new = 1.0 if new is None else usual_attempts(new, responses.responses)
     if bank.published is not None:
         n_past = bank.published.attempts
         text = (

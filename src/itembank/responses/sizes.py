@@ -86,7 +86,7 @@ def graded_items(responses: ResponseMatrix) -> BoolArray:
     values, n_trials = responses.responses, responses.n_trials
     if n_trials is None:
         return np.zeros(responses.n_items, dtype=bool)
-    found: BoolArray = ~(np.isnan(values) | (n_trials < 2) | is_count(values, n_trials)).all(axis=0)
+    found: BoolArray = np.any(~np.isnan(values) & (n_trials >= 2) & ~is_count(values, n_trials), axis=0)
     return found & ~(responses.items[COLUMN] > 0).to_numpy() if COLUMN in responses.items.columns else found
 
 

@@ -289,7 +289,7 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
         return decision.threshold
     row = bank.responses.model_indices([str(decision.model)])
     if custom is not None and decision.target == CUSTOM:
-        value = float(bank.known_scores_on(custom).value[row[0], -1])
+        value = float(bank.known_means(custom.overall_weights)[row[0]])
     elif decision.target in bank.targets.names:
         value = float(bank.past_scores[row[0], bank.targets.names.index(decision.target)])
     else:

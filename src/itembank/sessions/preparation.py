@@ -247,7 +247,7 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
     if custom := custom_targets(spec.target, bank):  # a custom target comes last
-        scores = np.column_stack([scores, bank.known_scores_on(custom).value[:, -1]])
+        scores = np.column_stack([scores, bank.known_means(custom.overall_weights)])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
