@@ -1,6 +1,7 @@
 """New models with one graded attempt at an item beside past models' means of several."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from itembank.errors import DataWarning
 from itembank.estimation.observations import attempt_variances, past_runs
 from itembank.publishing import without_responses
 from itembank.responses.how_read import ATTEMPT_VARIANCE
+from itembank.responses.sizes import graded_items, with_assumed_sizes, with_usual_sizes
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 N_ATTEMPTS, N_ITEMS, SHARE = 6, 80, 0.4
@@ -81,3 +83,49 @@ def test_intervals_cover_models_with_one_attempt_and_the_bank_says_where_it_cann
         as_means = found(dataclasses.replace(bank, responses=bare))
     assert as_means[1] < 0.9 * width
     assert "attempts" in found(without_responses(bank, selections=[selection]))[2]
+
+
+def test_counts_read_twice_have_no_variance_of_graded_attempts():
+    ids = {"model_id": ["a", "a", "b", "b"], "item_id": ["x"] * 4, "seed": [0, 1, 0, 1]}
+    table = pl.DataFrame({**ids, "n_correct": [0, 1, 2, 3], "n_trials": [3] * 4})
+    read = ib.read_responses(table, spec=ib.ReadingSpec(repeats="count"))
+    assert ATTEMPT_VARIANCE not in read.items.columns
+
+
+def test_a_share_of_an_item_that_is_right_or_wrong_counts_as_past_ones_beside_graded_items():
+    items = pl.DataFrame({"item_id": ["graded", "right"], ATTEMPT_VARIANCE: [0.05, 0.2]})
+    past = ib.ResponseMatrix.create(np.array([[0.31, 0.5], [0.62, 0.25]]), items=items, n_trials=np.full((2, 2), 4))
+    assert graded_items(past).tolist() == [True, False]
+    new = ib.ResponseMatrix.create(np.array([[0.4, 0.5]]), items=items.select("item_id"))
+    with pytest.warns(DataWarning, match="^1 score came .* give them: n_trials.$"):
+        assert with_usual_sizes(new, past).n_trials.tolist() == [[1, 4]]
+
+
+def test_scores_of_as_many_questions_as_was_assumed_are_no_graded_attempts():
+    scores = np.random.default_rng(0).random((12, 3)).round(4)
+    items = pl.DataFrame({"item_id": ["x", "y", "z"], "scenario": ["x", "y", "z"]})
+    past = with_assumed_sizes(ib.ResponseMatrix.create(scores, items=items))
+    assert past.n_trials.min() == 100
+    assert not graded_items(past).any()
+
+
+@pytest.mark.parametrize("family", ["beta", "binomial"])
+def test_a_published_bank_tells_of_fewer_attempts_only_where_there_are_fewer_and_an_interval_rests_on_errors(family):
+    shares = np.round(4.0 * attempts(3, 33, 1)[0]) / 4.0
+    matrix = ib.ResponseMatrix.create(shares, n_trials=np.full(shares.shape, 4))
+    past, new = matrix.take(models=np.arange(30)), matrix.take(models=np.arange(30, 33))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # zeros and ones, which a Beta model has none of
+        bank = ib.calibrate(past, ib.calibrations.Variational("2pl", family=family))
+    selection = ib.select(bank, 20, method="v-optimal", rng=0)
+    bank = without_responses(bank, selections=[selection])
+    part = new.take(items=np.sort(new.item_indices(selection.item_ids)))
+    single = dataclasses.replace(part, responses=np.round(part.responses), n_trials=None)
+
+    def tells(responses, **choices):
+        return "attempts" in {note.kind for note in ib.estimate(bank, responses, **choices).notes}
+
+    assert tells(single, selection=selection)
+    assert not tells(single, selection=selection, interval="model-based")
+    assert not tells(part, selection=selection)
+    assert not tells(dataclasses.replace(new, responses=np.round(new.responses), n_trials=None))

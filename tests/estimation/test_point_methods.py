@@ -21,7 +21,7 @@ from itembank.estimation.estimator_specs import (
     TaskMeanEB,
 )
 from itembank.estimation.model_abilities import answered_responses, estimate_abilities
-from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share, weighted_means
+from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share
 from itembank.estimation.predictions import predicted_sums, scenario_items, scenario_sums
 from itembank.estimation.response_summary import sample_mean, summarise_responses, weighted_mean
 from itembank.irt.ability_specs import METHODS as SCORING
@@ -56,9 +56,6 @@ def test_means_by_hand():
     expected = [[0.75, (0.5 + 4.0) / 5.0], [np.nan, (0.25 + 1.5 + 2.0) / 7.0]]
     np.testing.assert_allclose(weighted_mean(RESPONSES, weights, SCENARIO, 2), expected)
     assert np.isnan(weighted_mean(RESPONSES, np.array([0.0, 1.0, 0.0, 1.0, 1.0]), SCENARIO, 2)[:, 0]).all()
-    responses = np.array([[1.0, 0.0, 0.5], [np.nan, 1.0, 0.0], [1.0, np.nan, 0.0], [np.nan, np.nan, 1.0]])
-    found = weighted_means(responses, np.array([1.0, 4.0, 0.0]))
-    np.testing.assert_array_equal(found, [0.2, 1.0, np.nan, np.nan])  # known from four fifths of the weight
 
 
 def test_predicted_sums_equal_a_loop_and_their_gradient_finite_differences(rng):

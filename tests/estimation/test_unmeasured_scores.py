@@ -44,6 +44,7 @@ def test_each_score_says_what_its_interval_rests_on(n_whole, lacking):
     assert kinds == dict.fromkeys(("s0", "s1", "s2"), "calibrated") | {
         "overall": "model-based" if lacking else "calibrated"
     }
+    assert found.to_dict()["interval"] == kinds["overall"]
     assert sum("fewer than two past models" in note for note in found.notes_in_words) == bool(lacking)
     alone = estimate(bank, answers, selection, interval="model-based")
     assert (found["overall"].low == alone["overall"].low).all() == bool(lacking)

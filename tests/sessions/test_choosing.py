@@ -451,7 +451,9 @@ def test_a_target_of_which_nothing_is_to_be_learnt_is_refused_by_what_it_would_s
 
 def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
     bank = session_bank(n_items=30)
-    bank.responses.responses[0, [item.startswith("law") for item in bank.item_ids]] = np.nan
+    responses = bank.responses.responses.copy()
+    responses[0, [item.startswith("law") for item in bank.item_ids]] = np.nan
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
     name = bank.responses.model_ids[0]
     for target in ("law", "overall"):
         with pytest.raises(DataError, match="must have a score"):

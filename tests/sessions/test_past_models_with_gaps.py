@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.preparation import past_sessions, prepare_sessions
 from itembank.sessions.session_spec import SessionSpec
@@ -29,13 +29,24 @@ def test_a_session_compares_with_past_models_whose_score_is_known(is_custom):
         prepare_sessions(bank_with_gaps(12), spec)
 
 
-def test_the_score_to_beat_is_not_that_of_easy_items():
+@pytest.mark.parametrize("is_custom", [False, True])
+def test_the_score_to_beat_is_not_that_of_easy_items(is_custom):
     bank = bank_with_gaps(54)
-    name = bank.responses.model_ids[0]
-    spec = SessionSpec(stopping=Stopping(decision=Decision(model=name)), interval="model-based")
+    decision = Decision("custom" if is_custom else "overall", model=bank.responses.model_ids[0])
+    target = dict(zip(bank.item_ids, bank.targets.target("overall").weights, strict=True)) if is_custom else "overall"
+    spec = SessionSpec(target=target, stopping=Stopping(decision=decision), interval="model-based")
     threshold = prepare_sessions(bank, spec).threshold
-    assert threshold == bank.known_scores.value[0, -1]
+    # one custom score is not put together from scenarios
+    assert threshold == pytest.approx(bank.known_scores.value[0, -1], abs=0.01 if is_custom else 0.0)
     assert threshold < bank.targets.with_overall(bank.scenario_scores)[0, -1]
+
+
+@pytest.mark.parametrize("name", ["mth", "custom"])
+def test_a_rule_of_an_unknown_score_is_refused_in_words(name):
+    bank = session_bank(n_items=60)
+    spec = SessionSpec(stopping=Stopping(decision=Decision(name, model=bank.responses.model_ids[0])))
+    with pytest.raises(ParameterError, match="a rule must name a score among 'math'"):
+        prepare_sessions(bank, dataclasses.replace(spec, interval="model-based"))
 
 
 @pytest.mark.usefixtures("few_folds")

@@ -11,6 +11,7 @@ from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import stack_weights
 from itembank.estimation.trials import Expectations, Trial
+from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
@@ -144,14 +145,15 @@ def test_models_beyond_those_that_are_tried_take_no_method_away(set_limit):
     np.testing.assert_allclose(found.weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
 
 
-def test_the_truth_of_a_custom_score_is_its_weighted_mean_over_what_was_answered_of_four_fifths_at_least():
-    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 4.0}
+def test_the_truth_of_a_custom_score_is_its_weighted_mean_known_from_answers_to_four_fifths_at_least():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 2.0, BANK.item_ids[21]: 2.0}
     responses = BANK.responses.responses.copy()
     responses[0, 3], responses[1, [3, 20]], responses[2, 20] = np.nan, np.nan, np.nan
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, responses=responses))
     found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights)).truth[:, -1]
-    np.testing.assert_allclose(found[3:], 0.2 * responses[3:, 3] + 0.8 * responses[3:, 20])
-    assert found[0] == responses[0, 20]
+    np.testing.assert_allclose(found[3:], responses[3:][:, [3, 20, 21]] @ [0.2, 0.4, 0.4])
+    likely = probability(bank.parameters, bank.calibration.abilities[:1])[0, [3, 20, 21]] @ [0.2, -0.1, -0.1]
+    assert found[0] == pytest.approx(np.clip(responses[0, [20, 21]].mean() + likely, 0.0, 1.0))
     assert np.isnan(found[1:3]).all()
 
 

@@ -3,7 +3,7 @@
 import datetime
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -506,6 +506,21 @@ class Bank(Compact, metaclass=_Loaded):
     @property
     def known_scores(self) -> KnownScores:
         """Full scores of the past models, where enough was answered to know them."""
+        return self.cache.remember(
+            "known scores", lambda: KnownScores.of(self.responses, self.targets, self._expected_responses())
+        )
+
+    def known_means(self, weights: FloatArray) -> FloatArray:
+        """Return means of the bank's items by weights (n_items,) of past models, (n_models,); NaN where not known."""
+        items = np.flatnonzero(weights > 0.0)
+        part, shares = self.responses.take(items=items), weights[items] / weights.sum()
+        targets = ScoreTargets(("mean",), np.zeros(items.size, dtype=np.int64), shares, np.ones(1), "custom", "items")
+        expected = self._expected_responses()
+        of_items = None if expected is None else (lambda *rows: expected(*rows)[:, items])
+        return KnownScores.of(part, targets, of_items).value[:, -1]
+
+    def _expected_responses(self) -> Callable[[int, int], FloatArray] | None:
+        """Return what gives the item model's expectations of a run of past models; None without an item model."""
 
         def expected(first: int, last: int) -> FloatArray:
             return probability(self.parameters, self.calibration.abilities[first:last])
@@ -516,12 +531,8 @@ class Bank(Compact, metaclass=_Loaded):
             slopes = response_slopes(self.responses, self.targets, expected) if is_graded.any() else 1.0
             return np.where(is_graded, slopes, 1.0)
 
-        def found() -> KnownScores:
-            # models lack the items that came after them, or that a benchmark had no longer, easy or hard
-            scaled = (lambda *rows: scale() * expected(*rows)) if self.calibration.is_fitted else None
-            return KnownScores.of(self.responses, self.targets, scaled)
-
-        return self.cache.remember("known scores", found)
+        # models lack the items that came after them, or that a benchmark had no longer, easy or hard
+        return (lambda *rows: scale() * expected(*rows)) if self.calibration.is_fitted else None
 
     @property
     def content_order(self) -> ContentOrder:

@@ -20,10 +20,6 @@ ENOUGH = 10
 """Models that are enough for cross-validation."""
 
 
-WELL_ANSWERED = 0.8
-"""Part of a score's items, by their weight, from which it is known (`KnownScores`)."""
-
-
 @dataclass(frozen=True, slots=True)
 class KnownScores:
     """Full scores of n_models past models on n_targets targets, as far as they are known.
@@ -70,7 +66,7 @@ class KnownScores:
             parts.append((observed, fraction, sampling_variance(values, targets, fraction)))
         observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
         fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
-        well = fraction >= WELL_ANSWERED
+        well = fraction >= 0.8
         is_answered = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= 0.5)
         is_known = is_answered & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)

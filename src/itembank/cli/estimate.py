@@ -80,11 +80,11 @@ def estimate_command(
     if not estimates.is_exact.all():
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
-        rests_on = RESTS_ON[estimates.interval_of(estimates.main_target)]
+        rests_on = RESTS_ON[estimates.main_interval]
         note(f"Method: {estimates.method}{error}; {rests_on}.")
     if estimates.explanation and (parent or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
-    detail(MEANING[estimates.interval_of(estimates.main_target)])
+    detail(MEANING[estimates.main_interval])
     if loaded.newest is not None:
         detail(f"The newest past model is of {loaded.newest}.")
     if estimates.estimand != RUN:

@@ -194,7 +194,7 @@ class ScoreEstimates(Tabular):
 
     main_columns = ("model_id", "target", "estimate", "low", "high", "level", "n_items", "n_total", "typicality")
     header = (
-        *("method", "interval=interval_kind", "estimand", "level", "bank=bank_id", "target_id", "overall_is"),
+        *("method", "interval=main_interval", "estimand", "level", "bank=bank_id", "target_id", "overall_is"),
         *("sentence", "notes=notes_in_words"),
     )
 
@@ -269,6 +269,11 @@ class ScoreEstimates(Tabular):
     def interval_of(self, target: str) -> str:
         """Say what the interval of a target rests on: as `interval_kind`, or 'model-based' if it is `by_item_model`."""
         return "model-based" if target in self.by_item_model else self.interval_kind
+
+    @property
+    def main_interval(self) -> str:
+        """What the interval of the main score rests on (`interval_of`)."""
+        return self.interval_of(self.main_target)
 
     @property
     def is_predicted(self) -> BoolArray:

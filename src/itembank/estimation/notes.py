@@ -48,7 +48,7 @@ def notes_on_estimates(
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
     found += note_on_unmeasured(estimates)
-    found += note_on_attempts(bank, responses, estimates.interval_kind)
+    found += note_on_attempts(bank, responses, estimates)
     prompts = prompt_differences(responses.items, bank.responses.items)
     if prompts:
         found.append(Note("prompts", f"{prompts}. Scores under other prompts are not comparable."))
@@ -181,15 +181,18 @@ def note_on_past_models(past: PastModels, model_ids: Sequence[str]) -> list[Note
     return [Note("past-model", f"among the past models of this bank. For a fair test, {how}.", more, known)]
 
 
-def note_on_attempts(bank: Bank, responses: ResponseMatrix, kind: str) -> list[Note]:
+def note_on_attempts(bank: Bank, responses: ResponseMatrix, estimates: ScoreEstimates) -> list[Note]:
     """Say so where new models made fewer attempts than past ones, and the bank cannot tell what that does to errors.
 
     That is where they are graded and nothing tells how much they vary, or past models' responses are not in the bank.
-    Nothing where the items were drawn: how far answers are from what is predicted is seen there.
+    Nothing where no interval rests on past errors. Where the items were drawn, how far answers are from what is
+    predicted is seen there.
     """
-    past, new = (counted_trials(bank, one) for one in (bank.responses, responses))
-    if kind == "design" or not (bank.published is not None or has_unknown_chance(bank)):
+    if estimates.interval_kind != "calibrated" or estimates.is_exact.all():
         return []
+    if bank.published is None and not has_unknown_chance(bank):
+        return []
+    past, new = counted_trials(bank, bank.responses), responses.n_trials
     n_new = 1.0 if new is None else usual_attempts(new, responses.responses)
     if bank.published is not None:
         n_past = bank.published.attempts

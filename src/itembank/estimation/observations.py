@@ -15,6 +15,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.paired import is_count
 from itembank.responses.how_read import ATTEMPT_VARIANCE, PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.sizes import graded_items
 
 SEED = 50
 
@@ -102,12 +103,7 @@ def fewer_than_past(bank: Bank, attempts: float) -> float | None:
 
 def is_graded(bank: Bank) -> bool:
     """Whether some of the past models' responses are means of graded attempts, and not shares of right ones."""
-
-    def find() -> bool:
-        answers, n_trials = bank.responses.responses, bank.responses.n_trials
-        return n_trials is not None and not bool(are_counts(answers, n_trials).all())
-
-    found: bool = bank.cache.remember("graded attempts", find)
+    found: bool = bank.cache.remember("graded attempts", lambda: bool(graded_items(bank.responses).any()))
     return found
 
 

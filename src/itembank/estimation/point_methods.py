@@ -11,7 +11,6 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.bank.known_scores import WELL_ANSWERED
 from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
@@ -29,7 +28,6 @@ from itembank.estimation.regressions import (
 )
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
-from itembank.numerics.ties import RELATIVE
 from itembank.responses.targets import ScoreTargets
 
 
@@ -133,21 +131,6 @@ def with_exact(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArr
     is_complete = summary.is_complete
     whole = np.column_stack([is_complete, is_complete.all(axis=1)])
     return np.where(whole, targets.with_overall(summary.known), scores)
-
-
-def weighted_means(
-    responses: FloatArray,  # (n_models, n_items): NaN where missing
-    weights: FloatArray,  # (n_items,)
-) -> FloatArray:
-    """Weighted mean response of each model over the items it answered, (n_models,).
-
-    NaN of models that answered less than four fifths, by weight: their mean is not known (`KnownScores`).
-    """
-    mass: FloatArray = ~np.isnan(responses) @ weights
-    total = np.nan_to_num(responses) @ weights
-    is_known = mass >= (WELL_ANSWERED - RELATIVE) * weights.sum()
-    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=is_known)
-    return result
 
 
 def target_weights(bank: Bank) -> FloatArray:

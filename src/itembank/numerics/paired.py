@@ -165,11 +165,15 @@ def is_count(responses: FloatArray, n_trials: FloatArray | IntArray) -> BoolArra
     """
     right = responses * n_trials
     off = np.abs(right - np.rint(right)) / np.maximum(n_trials, 1)
-    most = np.full(np.shape(off), SINGLE)
-    for decimals in range(DECIMALS, 1, -1):
-        scaled = responses * 10.0**decimals
-        most = np.where(np.abs(scaled - np.rint(scaled)) <= SINGLE * 10.0**decimals, 0.5 / 10.0**decimals, most)
-    result: BoolArray = np.where(n_trials > 1, off <= most + SINGLE, off <= 1e-3)
+    result: BoolArray = off <= np.where(np.asarray(n_trials) > 1, 2.0 * SINGLE, 1e-3)
+    near = ~result & (np.asarray(n_trials) > 1) & (off <= 0.5e-2 + SINGLE)  # of what is neither, decimals say nothing
+    if near.any():
+        values, off, is_near = responses[near], off[near], np.zeros(int(near.sum()), dtype=bool)
+        for decimals in range(2, DECIMALS + 1):
+            scaled = values * 10.0**decimals
+            is_rounded = np.abs(scaled - np.rint(scaled)) <= SINGLE * 10.0**decimals
+            is_near |= is_rounded & (off <= 0.5 / 10.0**decimals + SINGLE)
+        result[near] = is_near
     return result
 
 

@@ -103,7 +103,7 @@ def estimates_page(
     made = Estimated.of(bank, responses, estimates, selection, files=files, selection_file=selection_file)
     few = made.n_models <= MOST_DETAILED
     notes = map(noted, few_of_each(estimates.notes, is_brief=False))
-    how = f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.interval_of(estimates.main_target)}"
+    how = f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.main_interval}"
     return Page(
         title=title or _title(made),
         kind="Estimates",
@@ -165,7 +165,7 @@ def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
         yield "Overall score", f"{bank.targets.overall_in_words.capitalize()}."
     if bank.n_aside:
         yield "Not in the score", f"{plural(bank.n_aside, 'question')} of the bank count in no score."
-    yield "Interval", MEANING[estimates.interval_of(estimates.main_target)]
+    yield "Interval", MEANING[estimates.main_interval]
     if estimates.explanation:
         yield "Method", f"Estimated by {estimates.explanation}"
     if not np.isnan(estimates.typicality.typicality).all():

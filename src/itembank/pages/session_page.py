@@ -177,7 +177,7 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
         yield "At most", plural(spec.budget.n_items, "question")
     for unit, amount in spec.budget.costs.items():
         yield "At most", money(amount, unit_words(unit))
-    yield "Interval", MEANING[scores.interval_of(scores.main_target)]
+    yield "Interval", MEANING[scores.main_interval]
     yield "Questions left", f"{count(session.n_unasked)} may still be asked"
 
 

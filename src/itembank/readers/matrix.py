@@ -8,7 +8,7 @@ import polars as pl
 from itembank.checks import check_names
 from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray
 from itembank.numerics.paired import AGREEMENT
 from itembank.readers.columns import id_column
 from itembank.readers.pass_powers import wanted_powers, with_powers
@@ -110,13 +110,13 @@ def to_matrix(
         name: scattered(
             settled["cell"].to_numpy(), settled[name].to_numpy(), shape, 0 if name == "n_trials" else np.nan
         )
-        for name in ("response", "n_trials", SPREAD, *rows.costs)
+        for name in ("response", "n_trials", *rows.costs)
         if name in settled.columns
     }
     table = table_of_items(rows, items, spec)
-    spread = arrays.pop(SPREAD, None)
-    if spread is not None and not can_be_counted(rows.response[~np.isnan(rows.response)]):
-        table = table.with_columns(_pooled(spread, arrays["n_trials"]).alias(ATTEMPT_VARIANCE))
+    if SPREAD in settled.columns and not can_be_counted(rows.response[~np.isnan(rows.response)]):
+        variance = _pooled(settled, shape[1])
+        table = table if variance.is_null().all() else table.with_columns(variance)
     errors = spec.errors or spec.usual_errors or rows.errors
     matrix = ResponseMatrix.create(
         arrays.pop("response"),
@@ -136,11 +136,14 @@ def to_matrix(
     return matrix
 
 
-def _pooled(spread: FloatArray, n_trials: FloatArray) -> pl.Series:
-    """Variance of one attempt at each item, of all models' attempts, (n_items,), given that of each cell."""
-    degrees = np.where(np.isnan(spread), 0.0, n_trials - 1.0)
-    total, n = np.sum(degrees * np.nan_to_num(spread), axis=0), degrees.sum(axis=0)
-    return pl.Series(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0.0)).fill_nan(None)
+def _pooled(settled: pl.DataFrame, n_items: int) -> pl.Series:
+    """Variance of one attempt at each item, of all models' attempts, (n_items,), from settled rows; else null."""
+    known = settled.filter(pl.col(SPREAD).is_not_nan())
+    item, degrees = known["cell"].to_numpy() % n_items, known["n_trials"].to_numpy() - 1.0
+    n = np.bincount(item, weights=degrees, minlength=n_items)
+    total = np.bincount(item, weights=degrees * known[SPREAD].to_numpy(), minlength=n_items)
+    variance = np.divide(total, n, out=np.full(n_items, np.nan), where=n > 0.0)
+    return pl.Series(ATTEMPT_VARIANCE, variance).fill_nan(None)
 
 
 def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpec) -> pl.DataFrame:

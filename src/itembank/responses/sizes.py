@@ -51,8 +51,9 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
     place = {name: at for at, name in enumerate(past.item_ids)}
     known = np.array([place.get(name, -1) for name in responses.item_ids], dtype=np.int64)
     is_unsized = _is_share(responses) & (known >= 0)
-    if ATTEMPT_VARIANCE in past.items.columns:
-        is_unsized &= past.items[ATTEMPT_VARIANCE].is_null().to_numpy()[known]
+    if ATTEMPT_VARIANCE in past.items.columns and is_unsized.any():
+        is_told = past.items[ATTEMPT_VARIANCE].is_not_null().to_numpy()
+        is_unsized &= ~(is_told & graded_items(past) if past.n_models else is_told)[known]
     if assumed is not None:  # a score of 0 or 1 is one of as many questions
         is_score = (known >= 0) & (assumed[known] > 0)
         is_unsized |= is_score & responses.observed & (_trials(responses) <= 1)
@@ -68,13 +69,25 @@ def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> Respons
     low, high = int(usual[columns].min()), int(usual[columns].max())
     numbers = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     graded = ""
-    if past.n_trials is not None and not is_count(past.responses, past.n_trials)[past.observed].all():
+    if graded_items(past)[known[columns]].any():
         how = remedy("repeats='mean'", "--repeats mean")
         graded = (
             f" If they are one graded attempt each, import past results from such ({how}): intervals are too narrow."
         )
     warn(f"{_said(n_filled, numbers)}, as those of past models do. {_ADVICE}{graded}", DataWarning)
     return replace(responses, n_trials=np.where(is_unsized, usual, _trials(responses)))
+
+
+def graded_items(responses: ResponseMatrix) -> BoolArray:
+    """Items of which some response is a mean of graded attempts, and not a share of right ones, (n_items,).
+
+    Scores of as many questions as was assumed are none.
+    """
+    values, n_trials = responses.responses, responses.n_trials
+    if n_trials is None:
+        return np.zeros(responses.n_items, dtype=bool)
+    found: BoolArray = np.any(~np.isnan(values) & (n_trials >= 2) & ~is_count(values, n_trials), axis=0)
+    return found & ~(responses.items[COLUMN] > 0).to_numpy() if COLUMN in responses.items.columns else found
 
 
 def usual_trials(responses: ResponseMatrix) -> int:

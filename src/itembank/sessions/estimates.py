@@ -194,8 +194,8 @@ def session_estimate(
 
 
 def _unmeasured(names: Sequence[str], near: Sequence[Sequence[tuple[PastEstimates, float]]]) -> tuple[str, ...]:
-    """Name the scores of which too few past models tell an error."""
-    whole, *custom = (known[0][0].is_measured for known in near)
+    """Name the scores of which too few past models tell an error, at some checkpoint nearby."""
+    whole, *custom = (np.all([past.is_measured for past, _ in known], axis=0) for known in near)
     is_measured = np.concatenate([whole, *(one[-1:] for one in custom)])
     return tuple(name for name, is_known in zip(names, is_measured.tolist(), strict=True) if not is_known)
 

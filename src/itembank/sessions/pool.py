@@ -17,7 +17,7 @@ from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
 from itembank.estimation.headlines import reader_of
-from itembank.estimation.point_methods import target_weights, weighted_means
+from itembank.estimation.point_methods import target_weights
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.estimation.trials import FactorModels
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -152,7 +152,7 @@ class SessionPool(Compact):
         if excluded:
             spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         positions = {item: position for position, item in enumerate(bank.item_ids)}
-        custom = _custom_targets(spec.target, bank, positions)
+        custom = custom_targets(spec.target, bank)
         weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
         may_be_asked = weights > 0.0 if is_drawn else askable_items(bank, excluded)
         is_lead = lead_items(bank, spec, criterion)
@@ -261,12 +261,13 @@ def _check_drawn(bank: Bank, excluded: tuple[str, ...]) -> None:
         )
 
 
-def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
+def custom_targets(target: str | Mapping[str, float], bank: Bank) -> ScoreTargets | None:
     """Turn weights of items into targets over the bank's scenarios whose overall score is the weighted mean."""
     if isinstance(target, str):
         return None
     if CUSTOM in bank.targets.names:
         raise ParameterError(f"a target given as weights is called {CUSTOM!r}, and so is a scenario; rename that.")
+    positions = {item: position for position, item in enumerate(bank.item_ids)}
     unknown = [item for item in target if item not in positions]
     if unknown:
         raise DataError(
@@ -287,16 +288,12 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
     if decision.threshold is not None:
         return decision.threshold
     row = bank.responses.model_indices([str(decision.model)])
-    targets, name = bank.targets, decision.target
-    if custom is not None and name == CUSTOM:
-        targets, name = custom, OVERALL
-    if targets is custom:
-        weights = targets.target(name).weights
-        counts = np.flatnonzero(weights > 0.0)
-        responses = bank.responses.take(models=row, items=counts).responses
-        value = float(weighted_means(responses, weights[counts])[0])
+    if custom is not None and decision.target == CUSTOM:
+        value = float(bank.known_means(custom.overall_weights)[row[0]])
+    elif decision.target in bank.targets.names:
+        value = float(bank.past_scores[row[0], bank.targets.names.index(decision.target)])
     else:
-        value = float(bank.past_scores[row[0], targets.names.index(name)])
+        return float("nan")  # refused with unknown names of other rules
     if np.isnan(value):
         raise DataError(
             f"model {decision.model!r} must have a score on {decision.target!r}, but answered too few of its items for "

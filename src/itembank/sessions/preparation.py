@@ -22,7 +22,6 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, fol
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions
-from itembank.estimation.point_methods import weighted_means
 from itembank.estimation.trials import LOOSE, Expectations, Trial
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
@@ -36,7 +35,7 @@ from itembank.selection.criteria import CRITERIA
 from itembank.sessions.events import NOT_RECORDED, Answer, Failed, Told, counts_behind, told
 from itembank.sessions.first_items import n_lead_items
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.pool import PastSessions, SessionPool
+from itembank.sessions.pool import PastSessions, SessionPool, custom_targets
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
 from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED, SessionSpec
 
@@ -247,9 +246,8 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
-    if not isinstance(spec.target, str):  # a custom target comes last
-        responses = bank.responses.of_items(bank.responses.item_indices(list(spec.target)))
-        scores = np.column_stack([scores, weighted_means(responses, np.array(list(spec.target.values())))])
+    if custom := custom_targets(spec.target, bank):  # a custom target comes last
+        scores = np.column_stack([scores, bank.known_means(custom.overall_weights)])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
