@@ -9,7 +9,7 @@ from itembank.errors import DataError
 from itembank.readers.reading_specs import ReadingSpec
 
 COUNTED = {"model": ["a", "a", "b", "b"], "task_id": ["p", "q", "p", "q"], "n": [10, 10, 10, 5], "c": [3, 0, 10, 4]}
-ATTEMPTS = {"score_seed1": [1, 0, 1, 0], "score_seed2": [1, 1, 0, 0]}
+ATTEMPTS = {"score_seed1": [1, 0, 1, 0], "Score_seed2": [1, 1, 0, 0]}
 
 
 @pytest.mark.filterwarnings("ignore:.*read the column")
@@ -25,7 +25,7 @@ def test_columns_of_counts_are_advised_by_name(ours):
 
 def test_attempts_with_a_word_in_front_are_advised_as_attempts():
     table = pl.DataFrame({"model": COUNTED["model"], "item_id": COUNTED["task_id"], **ATTEMPTS})
-    with pytest.raises(DataError, match=r"\[.score_seed1, .score_seed2\]"):
+    with pytest.raises(DataError, match=r"\[.score_seed1, .Score_seed2\]"):
         ib.read_responses(table)
 
 

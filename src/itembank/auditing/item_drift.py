@@ -180,7 +180,7 @@ def item_drift(
     n_learnt = fitted_factor_model(bank).n_factors
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     rows = bank.content_order.models
-    seen, n_draws = ~np.isnan(observed.responses), max(10, -(-N_DRAWN_ITEMS // items.size))
+    seen, n_draws = ~np.isnan(observed.responses), min(max(10, -(-N_DRAWN_ITEMS // items.size)), 2000)
     by_chance = marked_by_chance(
         *(past_difference[rows], past_deviation[rows], least_spread, seen),
         factors=_past_factors(bank, items, n_learnt)[rows],

@@ -68,7 +68,7 @@ def kind_of(name: str) -> Kind:
 
 def attempts_of(columns: Sequence[str]) -> list[str]:
     """Return the columns that by name are one attempt each: run1, run_2, score_seed3; none where only one is."""
-    stems = {name: re.sub(r"[\W_]*\d+$", "", name) for name in columns if name[-1:].isdigit()}
+    stems = {name: re.sub(r"[\W_]*\d+$", "", name.casefold()) for name in columns if name[-1:].isdigit()}
     words = {name: {kind_of(stem), kind_of(re.split(r"[\W_]", stem)[-1])} for name, stem in stems.items()}
     found = [name for name in stems if "attempt" in words[name]]
     return found if len(found) > 1 and len({stems[name] for name in found}) == 1 else []
