@@ -270,10 +270,10 @@ def _compare(
         about = trials[0].about
         name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
         means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
-        means = [as_float(one) for one in means if isinstance(one, int | float)] if len(means) == 1 else []
-        is_theirs = set(spec.metric) <= {USUAL}  # they are of no other reward
-        if is_theirs and means and abs(means[0] / most - theirs) > AGREEMENT:
-            other.append(f"{job}: {name} {100.0 * means[0] / most:.1f}, its trials {100.0 * theirs:.1f}")
+        told = means[0] if len(means) == 1 and set(spec.metric) <= {USUAL} else None  # they are of no other reward
+        mean = 100.0 * as_float(told) / most if isinstance(told, int | float) else 100.0 * theirs
+        if abs(mean - 100.0 * theirs) > 100.0 * AGREEMENT:
+            other.append(f"{job}: {name} {mean:.1f}, its trials {100.0 * theirs:.1f}")
     tell_of_own_means("trials", "Harbor's means over trials count", kinds, silent, spec)
     if other:
         warn(
