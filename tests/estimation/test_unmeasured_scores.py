@@ -1,5 +1,6 @@
 """Past models that ran some scenarios only: a score that no two of them have gets no interval from their errors."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
+from itembank.estimation.notes import note_on_unmeasured
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
@@ -48,6 +50,15 @@ def test_each_score_says_what_its_interval_rests_on(n_whole, lacking):
     assert sum("fewer than two past models" in note for note in found.notes_in_words) == bool(lacking)
     alone = estimate(bank, answers, selection, interval="model-based")
     assert (found["overall"].low == alone["overall"].low).all() == bool(lacking)
+
+
+def test_nothing_is_said_of_a_score_that_is_known():
+    bank, new = world(0)
+    found = estimate(bank, new.take(items=np.arange(12)))
+    low = np.where(np.array(found.targets) == "s0", found.high, found.low)
+    told = dataclasses.replace(found, by_item_model=("s0", "s1"), scores=found.scores._replace(low=low))
+    (note,) = note_on_unmeasured(told)
+    assert note.text.startswith("'s1': fewer than two")
 
 
 def test_sessions_say_it_too():

@@ -64,11 +64,13 @@ def notes_on_estimates(
 
 def note_on_unmeasured(estimates: ScoreEstimates) -> list[Note]:
     """Say of which scores too few past models tell how far estimates are off, where others are calibrated."""
+    exact = dict(zip(estimates.targets, (estimates.low == estimates.high).all(axis=0).tolist(), strict=True))
+    about = [name for name in estimates.by_item_model if not exact[name]]
     text = (
-        f"{shown(list(estimates.by_item_model))}: fewer than two past models have a known score, so the interval rests "
-        "on the item model alone. It is too narrow if that is wrong."
+        f"{shown(about)}: fewer than two past models have a known score, so the interval rests on the item model "
+        "alone. It is too narrow if that is wrong."
     )
-    return [Note("few-models", text)] if estimates.by_item_model and not estimates.is_exact.all() else []
+    return [Note("few-models", text)] if about and not estimates.is_exact.all() else []
 
 
 def notes_on_sessions(estimates: ScoreEstimates, follows_answers: BoolArray) -> list[Note]:
