@@ -105,7 +105,11 @@ class ItemDrift(Tabular):
         """Sentences on what was found, and what to do."""
         who = f"{self.n_models} models" + (f" since {self.since}" if self.since else "")
         if not self.n_items:
-            return (f"item drift: no item was answered by enough of the {who} to be examined.",)
+            share = f"{100.0 * LEAST_ANSWERED:.0f} %"
+            return (
+                f"item drift: no item can be examined. None was answered by enough of the {who}, and of those past "
+                f"models that answered {share} of these items.",
+            )
         found = (
             f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
             f"than expected (about {self.by_chance:.0f} by chance)."
