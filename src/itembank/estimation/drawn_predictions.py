@@ -100,7 +100,7 @@ def _without_their_fold(known: Known) -> FloatArray:
     positions, drawn_items = observations.positions, observations.selected
     parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
     place = np.argsort(known.bank.content_order.items)[drawn_items]
-    in_order = np.lexsort((place, np.argsort(basis.targets.by_name)[basis.targets.scenario_index[drawn_items]]))
+    in_order = np.lexsort((place, basis.targets.place_by_name[drawn_items]))
     fold = dealt_out(in_order, N_FOLDS)[np.searchsorted(drawn_items, positions)]
     predicted = np.empty(answers.shape)
     for split in splits_of(fold):

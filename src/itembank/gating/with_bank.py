@@ -30,8 +30,7 @@ def drawn_order(bank: Bank, rng: np.random.Generator) -> IntArray:
     """
     by_content, shares = bank.content_order.items, shares_of_draw(bank, Drawn())
     mean = rounded(expected_answers(bank)[0])
-    scenarios = np.argsort(bank.targets.by_name)[bank.targets.scenario_index[by_content]]
-    spread = by_content[balanced_order(scenarios, mean[by_content], rng)]
+    spread = by_content[balanced_order(bank.targets.place_by_name[by_content], mean[by_content], rng)]
     u = np.empty(spread.size)
     u[spread] = (np.arange(spread.size) + rng.random(spread.size)) / spread.size
     # what does not count in the score comes last

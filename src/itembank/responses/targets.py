@@ -113,6 +113,12 @@ class ScoreTargets(Compact):
         return id_order(self.scenarios)
 
     @property
+    def place_by_name(self) -> IntArray:
+        """Place of each item's scenario in that order, (n_items,)."""
+        result: IntArray = np.argsort(self.by_name)[self.scenario_index]
+        return result
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the targets: every scenario, then `overall`, or the headline score in its place."""
         return (*self.scenarios, self.last)
