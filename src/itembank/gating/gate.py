@@ -138,11 +138,16 @@ def _holds_for_all(found: Gate, baseline: ResponseMatrix, candidate: ResponseMat
 
     Such a verdict needs no random sample. Lost answers are right in the second case, unless they count as wrong.
     """
+    spec, is_finite = found.spec, found.estimand != QUESTIONS
+    boundaries = [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates]
     best = "wrong" if found.lost is None or found.lost.errors == "wrong" else "best"
     for way, rest in (("wrong", 0.0), (best, 1.0)):
         pair = GatePair.of(*counted(baseline, candidate, WAYS[way]), allow_mixed_prompts=True)
-        d = float((np.nan_to_num(pair.candidate, nan=rest) - pair.baseline).mean())
-        verdict = verdict_at(Look(pair.n_baseline, d, d, d, (d, d), (d, d), is_exact=True), found.spec)
+        filled, clusters = np.nan_to_num(pair.candidate, nan=rest), pair.clusters(spec.cluster)
+        look = look_of(
+            paired_look(pair.baseline, filled, clusters=clusters, is_finite=is_finite), pair.n_baseline, boundaries
+        )
+        verdict, d = verdict_at(look, spec), look.difference
         if verdict != found.verdict or (verdict == "fail" and d * found.difference < 0.0):  # by a drop, and by a rise
             return False
     return True
