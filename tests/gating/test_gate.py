@@ -204,6 +204,7 @@ def test_a_run_that_stopped_neither_passes_nor_fails():
     for estimand, verdict in (("run", "pass"), ("questions", "undecided")):  # -3.8 if they are wrong, -5.3 at worst
         found = ib.gate(old, new.take(items=kept), margin=0.05, estimand=estimand)
         assert (found.verdict, "hardly a random sample" in found.notes[0]) == (verdict, True)
+        assert ("Proved" in dict(found.facts)) == found.passed
     turned = ib.ResponseMatrix.create(1.0 - new.responses, model_ids=["new"], items=new.items)
     for n, verdict in ((700, "undecided"), (900, "fail")):  # with all others right it drops by 2, and by 14 points
         found = ib.gate(old, turned.take(items=np.arange(n)), margin=0.1)

@@ -337,11 +337,13 @@ class Gate(Tabular):
         if spec.both_sides:
             ways.insert(1, ("better by less", look.by_miss[1], math.ceil))
         ways.append(("better by more", look.by_alarm[0], math.floor))
+        if look.is_exact or self.is_chosen or (self.lost and self.lost.reason and self.lost.errors == "missing"):
+            ways = []  # as items that were not drawn, or lost answers, may be others
         proved = [f"{way} than {_rounded(size, near)}" for way, size, near in ways if size > 0.0]
         return (
             ("Difference", f"{signed(self.difference)} points, {'exactly' if look.is_exact else self._interval}"),
             ("Difference of", f"{ESTIMANDS_IN_WORDS[self.estimand]} (--estimand)"),
-            *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
+            *((("Proved", ", ".join(proved)),) if proved else ()),
             (
                 "Answers changed",
                 f"{changed} of {look.n_items} ({100 * changed / max(look.n_items, 1):.1f} %): {self.right_to_wrong} "
