@@ -230,6 +230,8 @@ def test_columns_that_are_not_read_and_may_be_scenarios_are_named(run, tmp_path,
     path = with_columns(tmp_path / "r.csv", latency=lambda k: k / 8, category=lambda k: ("math", "law")[k % 2])
     says = "not read: 'latency', 'category'. If 'category' is the scenario of an item, add: "
     assert says in run.ok("import", path, "-o", output).err
+    first = says.replace("add: ", "import the file first, with --column scenario=category")
+    assert first in run.ok("calibrate", path, "-o", tmp_path / "bank").err
     assert "not read" not in run.ok("import", path, "-o", output, "--column", "scenario=category").err
     assert sorted(set(ib.read_responses(output).items["scenario"])) == ["law", "math"]
     (tmp_path / "other.csv").write_text("model_id,item_id,scenario,response\na,x,arc,1\nb,x,arc,0\n")
@@ -242,6 +244,7 @@ def test_a_column_of_the_table_of_items_that_may_be_the_scenario_is_named(run, t
     table.write_csv(items)
     says = f"If 'category' of {items} is the scenario of an item, call that column scenario."
     assert says in run.ok("import", path, "--items", items, "-o", output).err
+    assert says in run.ok("calibrate", "--items", items, "-o", tmp_path / "bank").err
     table.rename({"category": "scenario"}).write_csv(items)
     assert "is the scenario of an item" not in run.ok("import", path, "--items", items, "-o", output).err
     assert ib.read_responses(output).items["scenario"].n_unique() == 2

@@ -102,13 +102,13 @@ def test_each_kind_is_said_once_with_the_drawn_items_that_would_settle_it(estima
     made = with_scores(estimates, 0.61, 0.29, 0.5, typicality=(0.5, 0.5, 0.09))
     found = notes_on_unlike(made, PAST, 3)
     assert [(one.kind, *one.models) for one in found] == [("better", "right"), ("worse", "wrong"), ("unlike", "half")]
-    how = "and the interval holds for models like these. 12 items of `select` by method 'drawn' would settle it."
+    how = "and the interval holds for models like these. 12 items drawn by `select` would settle it."
     assert found[0].text == f"better than all 3 past models, {how}"
     assert {one.more.partition(". ")[0].rstrip(".") for one in found} == {"select(bank, 12, method='drawn')"}
     assert found[1].text == f"worse than all 3 past models, {how}"
     assert found[2].text == f"answered unlike nearly all of the 3 past models (typicality below 0.1), {how}"
     unnamed = notes_on_unlike(made, PAST, 3, are_named=False)
-    assert "these. If these items were drawn, give their selection; if not: 12 items of `select`" in unnamed[0].text
+    assert "If these items were drawn, give their selection; if not: 12 items drawn by `select`" in unnamed[0].text
     assert unnamed[0].more == "selection=..., or select(bank, 12, method='drawn')."
     none_to_draw = notes_on_unlike(made, PAST, 3, can_draw=False)[0].text
     assert none_to_draw == "better than all 3 past models, and the interval holds for models like these."

@@ -153,7 +153,7 @@ def test_many_failures_in_a_row_end_the_run_and_lose_no_item(drive_session):
             raise ConnectionError("provider is down")
         return 1.0
 
-    with pytest.raises(RunError, match=r"6 attempts in a row failed.*provider is down"):
+    with pytest.raises(RunError, match=r"6 attempts in a row failed.*provider is down\. Fix"):
         drive_session(session, run_item, 1, retries=1, max_failures=6)
     assert len(calls) == 10
     assert session.n_items == 4

@@ -72,8 +72,8 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     np.testing.assert_array_equal(every["loading_2"], bank.parameters.loadings[:, 1])
     text = (tiny / "README.md").read_text()  # what weights are of is not cut away
     for table, column, said in (
-        (every, "weight", "in their scenario's score"),
-        (selected, "selection_weight", "of each"),
+        (every, "weight", "in the scenario's score"),
+        (selected, "selection_weight", "for means of scenarios |"),
     ):
         np.testing.assert_allclose(table.group_by("scenario").agg(pl.col(column).sum())[column], 1.0)
         assert said in text.replace("&#39;", "'")

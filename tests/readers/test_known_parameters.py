@@ -74,7 +74,7 @@ def test_what_stands_with_the_responses_wins_and_ids_have_one_type(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [
-    ("items.csv", "id,scenario\nx,law\n", r"items\.csv: there must be a column 'item_id'; there are 'id', 'scenario'"),
+    ("items.csv", "id,scenario\nx,law\n", r"there must be a column 'item_id'; there are 'id', 'scenario'. Rename"),
     ("items.csv", "item_id,n\nx,1\nx,2\n007,1\n", r"items\.csv: item_id must be unique, got 1 id more than once: 'x'"),
     ("items.csv", "item_id,n\n,1\nx,2\n", "item_id must not be empty, got 1 row without: row 1"),
     ("items.csv", "", r"items\.csv: the file is empty"),

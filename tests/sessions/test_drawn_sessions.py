@@ -169,6 +169,7 @@ def test_nothing_is_drawn_once_the_dearest_item_would_not_fit():
     assert left < dearest
     assert left + costs[told[-1]] >= dearest
     assert session.reason_stopped == "budget: 60 output_tokens"
+    assert "budget of 60 output_tokens, which the dearest item left might exceed: no" in session.conclusion
     with pytest.raises(ParameterError, match="must pay for whichever item is drawn first: got 5 output_tokens"):
         drawn(budget=Budget(costs={"output_tokens": 5.0}))
 

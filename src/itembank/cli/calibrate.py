@@ -16,7 +16,7 @@ from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
-from itembank.errors import shell_word
+from itembank.errors import DataWarning, shell_word, unsaid
 from itembank.tables import all_of, plural
 from itembank.tabular import picked
 
@@ -110,6 +110,10 @@ def calibrate_command(
     """
     from itembank.bank.bank_files import check_bank_destination
     from itembank.calibration.fit_item_model import MINIMUM_MODELS
+    from itembank.cli.import_results import say_scenarios
+    from itembank.readers.collecting import find_sources
+    from itembank.readers.reading_specs import ReadingSpec
+    from itembank.responses.responses import DEFAULT_SCENARIO
     from itembank.responses.targets import ScoreTargets
 
     options.share_work(jobs)
@@ -133,6 +137,9 @@ def calibrate_command(
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
         matrix = read_results(responses)
+        if DEFAULT_SCENARIO in matrix.items["scenario"]:
+            with unsaid(DataWarning):  # said when the file was read
+                say_scenarios(find_sources(responses, ReadingSpec()), ReadingSpec(), "import the file first, with ")
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
@@ -216,11 +223,13 @@ def _start(
     items: Path, responses: tuple[Path, ...], output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
+    from itembank.cli.import_results import say_scenario_of_items
     from itembank.readers.agreement import read_new_responses
     from itembank.readers.matrix import read_known
 
     with warnings_as_notes():
         table, _ = read_known(items, "item_id")
+        say_scenario_of_items(items)
         matrix = None
         if responses:
             with importing_first(responses):

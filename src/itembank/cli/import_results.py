@@ -211,9 +211,9 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec, known: Iterable[Path | N
         responses = read_found(found, spec, told=_say_found if are_told else None, **known)
         scenarios = responses.items["scenario"]
         is_lacking = scenarios.n_unique() == 1 or DEFAULT_SCENARIO in scenarios
-        is_said = is_lacking and spec.jq is None and _say_scenarios(found, spec)
+        is_said = is_lacking and spec.jq is None and say_scenarios(found, spec)
         if not is_said and DEFAULT_SCENARIO in scenarios and known.get("items"):
-            _say_scenario_of_items(known["items"])
+            say_scenario_of_items(known["items"])
         warn_of_partial_runs(responses.models)
         warn_of_lost(responses)
         return responses
@@ -228,23 +228,23 @@ def _takes(choice: str, kinds: Iterable[str], others: Collection[str]) -> bool:
     )
 
 
-def _say_scenarios(found: "Found", spec: ReadingSpec) -> bool:
+def say_scenarios(found: "Found", spec: ReadingSpec, how: str = "add: ") -> bool:
     """Name the columns of the first table with some that are not read and that may say the items' scenario, if any."""
     from itembank.readers.table import scenario_columns
 
     for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
         others, likely = scenario_columns(path, spec)
         if likely:
-            how = f"--column {shell_word(f'scenario={likely[0]}')}"
+            how += f"--column {shell_word(f'scenario={likely[0]}')}"
             note(
                 f"Columns of {visible(str(path))} that are not read: {visible(shown(others, 12))}. If "
-                f"{visible(repr(likely[0]))} is the scenario of an item, add: {visible(how)}"
+                f"{visible(repr(likely[0]))} is the scenario of an item, {visible(how)}"
             )
             return True
     return False
 
 
-def _say_scenario_of_items(path: Path) -> None:
+def say_scenario_of_items(path: Path) -> None:
     """Name the first column of a table of items that may be their scenario, where it has none called so."""
     from itembank.readers.table import groups
     from itembank.readers.table_files import first_rows

@@ -160,7 +160,7 @@ def notes_on_unlike(
                 text = f"{words}, and the interval holds for models like these."
             if not is_exact[row] and can_draw:
                 text += "" if are_named else " If these items were drawn, give their selection; if not:"
-                text += f" {n} items of `select` by method 'drawn' would settle it."
+                text += f" {n} items drawn by `select` would settle it."
                 how = remedy(f"select(bank, {n}, method='drawn')", f"itembank select BANK -n {n} --method drawn")
                 give = "" if are_named else f"{remedy('selection=...', '--selection FILE')}, or "
                 more = f"{give}{how}.{f' {more}' if more else ''}"
@@ -211,7 +211,7 @@ def note_on_attempts(bank: Bank, responses: ResponseMatrix, estimates: ScoreEsti
     text = (
         f"past models' responses are means of {n_past:.0f} graded attempts, these of {n_new:.0f}, and nothing tells "
         "how much attempts vary: the intervals are too narrow. Import past results anew from their single attempts "
-        f"({how}), or run items of `select` by method 'drawn'."
+        f"({how}), or run items drawn by `select`."
     )
     return [Note("attempts", text)]
 

@@ -227,8 +227,8 @@ class _Items:
         failed = self._in_a_row[-1]
         raise RunError(
             f"{plural(self.max_failures, 'attempt')} in a row failed, and the run was ended before it costs more. The "
-            f"last was item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
-            "and these items can be asked again."
+            f"last was item {quoted(failed.item_id)}: {failed.reason.rstrip('.')}. Fix it, and run again: answers so "
+            "far are kept, and these items can be asked again."
         )
 
 

@@ -22,8 +22,8 @@ from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
 FILES = {
-    "selected.csv": "the items to run, with parameters, and `selection_weight` for the mean of each scenario",
-    "parameters.csv": "all items, with their parameters and `weight` in their scenario's score",
+    "selected.csv": "the items to run, with parameters; selection_weight is for means of scenarios",
+    "parameters.csv": "all items, with parameters; weight is that in the scenario's score",
     "selection.json": "the items to run, as itembank keeps a selection",
     FIGURE: "cross-validated estimates against true scores of past models",
 }

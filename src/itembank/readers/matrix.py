@@ -33,7 +33,8 @@ def known_table(table: Table, key: str) -> tuple[pl.DataFrame, IdKind | None]:
     """Check a table of one row a model or item, and make its ids text; return it, and the kind that they were of."""
     columns = table.frame.columns
     if key not in columns:
-        raise DataError(f"{table.source}: there must be a column {key!r}; there are {shown(columns, 10)}.")
+        known = shown(columns, 10)
+        raise DataError(f"{table.source}: there must be a column {key!r}; there are {known}. Rename that of the ids.")
     check_names(table.source, columns)
     problems: list[str] = []
     found = id_column(table, key, problems)

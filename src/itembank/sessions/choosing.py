@@ -189,6 +189,8 @@ def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_
         return f"Stopped: it is settled that the score is {rest}."
     how = f"Stopped by the budget of {rest}" if kind == "budget" else "Stopped"
     how += ", since no item is left" if reason == EXHAUSTED else ""
+    if pool.drawn is not None and rest.rpartition(" ")[2] in pool.spec.budget.costs:
+        how += ", which the dearest item left might exceed"
     goals = list(_goals(pool, estimate))
     if is_precise:
         met = (f"the goal of {said} was reached, {now}" for name, said, now in goals if name == kind.split()[0])

@@ -274,7 +274,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     assert f"{found['typicality']:.4f}" in told.out
     assert "'new': answered unlike nearly all of the" in told.err
     scores = run.json("session", "status", journal)["scores"]
-    assert (found["scores"][0]["note"], "by method 'drawn' would settle it" in scores[0]["note"]) == ("", True)
+    assert (found["scores"][0]["note"], "drawn by `select` would settle it" in scores[0]["note"]) == ("", True)
     replayed = run("replay", fitted_bank, answers, *LIMIT)
     assert f"{found['typicality']:.2f}" in replayed.out
     assert "'new': answered unlike nearly all of the" in replayed.err
