@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
 
 _INSTEAD = {
     **dict.fromkeys(
-        ("read", "read_csv", "load_responses", "import_", "import_results", "responses_from_frame"),
+        ("read", "read_csv", "read_logs", "load_responses", "import_", "import_results", "import_logs", "from_csv"),
         "ib.read_responses(results), of paths or a table",
     ),
     **dict.fromkeys(("build_bank", "fit", "calibrate_bank", "make_bank"), "ib.calibrate(responses)"),
@@ -54,7 +54,8 @@ _INSTEAD = {
     "audit": "ib.check(bank)",
     "sample": "ib.select(bank, n)",
     "plot": "result.plot()",
-    "session": "ib.start_session(bank, path)",
+    **dict.fromkeys(("session", "Session"), "with ib.start_session(path, bank) as session"),
+    **dict.fromkeys(("load_selection", "read_selection"), "ib.Selection.load(path)"),
     **dict.fromkeys(("list_banks", "ready_banks", "list_ready"), "ib.publishing.list_ready()"),
     "download": "ib.publishing.build_ready(name)",
     "sample_data": "ib.load_builtin(name)",

@@ -30,7 +30,9 @@ INSTEAD = {
     **dict.fromkeys(("df", "to_frame", "to_df", "to_dataframe"), "to_polars() or to_pandas()"),
     "ids": "item_ids or model_ids",
     "to_json": "to_dict() and rows()",
-    **dict.fromkeys(("overall", "estimate", "score", "interval"), "result['overall'], which has value, low and high"),
+    **dict.fromkeys(
+        ("overall", "estimate", "score", "interval", "ci"), "result['overall'], which has value, low and high"
+    ),
     "summary": "print(result)",
 }
 """What to write for methods of other libraries that people try first."""

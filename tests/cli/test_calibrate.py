@@ -52,7 +52,7 @@ def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_pat
 
 def test_a_bank_is_replaced_only_by_force_and_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
     run.ok("calibrate", response_file, "-o", tmp_path / "new", *QUICK)
-    run.fails(1, "is a bank already", "calibrate", response_file, "-o", tmp_path / "new", *QUICK)
+    run.fails(1, "is a bank already; replace it (--force)", "calibrate", response_file, "-o", tmp_path / "new", *QUICK)
     outcome = run.ok("calibrate", response_file, "-o", tmp_path / "new", "--force", *QUICK)
     assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err  # 40 items have no 100
     run.ok("select", tmp_path / "new", "-n", 8)

@@ -204,6 +204,8 @@ def test_a_selection_limits_what_is_said_of_chance_too(run, tmp_path, option):
     files = tmp_path / "old.parquet", tmp_path / "new.parquet", "--selection", tmp_path / "selection.json"
     found = run("gate", *files, option, "--format", "json").json
     assert (found["repeats"][0] if option == "--repeats" else found)["n_items"] == 40
+    said = "On the same items, as here, a difference has the noise of trials alone." in run("gate", *files, option).out
+    assert said == (option == "--self-test")
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])

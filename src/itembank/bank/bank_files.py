@@ -25,7 +25,7 @@ from itembank.bank.bank_records import FILES, RECORD, SCHEMA_VERSION, pull, read
 from itembank.bank.bank_views import view_of, whole_bank
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint
 from itembank.bank.past_models import read_published
-from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, ParameterError, quoted
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, ParameterError, quoted, remedy
 from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
 from itembank.files.documents import digest_of, regular_size
 from itembank.files.hub import is_hub_name
@@ -102,7 +102,8 @@ def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
     if not (path / RECORD).is_file():
         raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
     if not overwrite:
-        raise BankError(f"{path} is a bank already; replace it (overwrite=True, --force), or choose another place.")
+        how = remedy("overwrite=True", "--force")
+        raise BankError(f"{path} is a bank already; replace it ({how}), or choose another place.")
 
 
 def load_bank(path: str | Path) -> Bank:

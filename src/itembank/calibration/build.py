@@ -27,7 +27,7 @@ CHOICE_FRACTION, CALIBRATION_FRACTION = 0.2, 0.6
 """Progress when the number of dimensions is chosen, and when the calibration is done; after it half of the models are
 fitted for the bias."""
 
-IN_SPEC = "method=calibrations.Variational('mirt', n_dims=3), a spec with its choices"
+IN_SPEC = "method=ib.calibrations.Variational('mirt', n_dims=3), a spec with its choices"
 WITH_MODEL = IN_SPEC.replace("'mirt', n_dims=3", "'2pl'")
 MEANT = dict.fromkeys(("n_dims", "dims", "family"), IN_SPEC) | dict.fromkeys(("item_model", "model"), WITH_MODEL)
 

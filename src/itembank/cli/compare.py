@@ -139,7 +139,7 @@ def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> No
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     title = "" if is_ranking else comparison.sentence
     if not title:
-        by_bank = f", by {comparison.method}" if comparison.bank_id else ""
+        by_bank = f"; method {comparison.method}" if comparison.bank_id else ""
         what = _first_in_words(comparison, of_what) if is_ranking else _pairs_in_words(comparison, of_what)
         title = f"{what}{by_bank}"
     out.rows(
@@ -170,7 +170,7 @@ def _first_in_words(comparison: "ib.Comparison", of_what: str) -> str:
         return f"{len(comparison.model_ids)} models in order of their {of_what}"
     words = f"{first['model_id']} is first of {len(comparison.model_ids)} models by the {of_what}"
     before = 100.0 * abs(second["behind_best"])
-    return f"{words}, {before:.1f} points before the next" if before > 0.0 else words
+    return f"{words}, {before:.1f} points ahead of the next" if before > 0.0 else words
 
 
 def _pairs_in_words(comparison: "ib.Comparison", of_what: str) -> str:

@@ -287,6 +287,7 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     click.echo(f"{wrapped(found.sentence)}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"
     TABLE.rows(found.floor(), "gate-self-test", title=title)
+    click.echo(wrapped("On the same items, as here, a difference has the noise of trials alone."))
     rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
     title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"

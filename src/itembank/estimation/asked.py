@@ -12,7 +12,7 @@ from itembank.bank.bank_views import aside_items, check_made_for, repeatable
 from itembank.bank.banks import Bank
 from itembank.bank.past_models import PublishedSubset
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, ModelWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.estimation.estimator_specs import METHODS, PointSpec, Stacked
 from itembank.estimation.observations import Observations, bank_positions, found_items, size_in_words
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -206,11 +206,11 @@ def check_answered(observations: Observations, responses: ResponseMatrix, select
         n_missing = n_missing - (own.asked & ~own.observed).sum(axis=1)
     if selection is not None and n_missing.any() and not np.all(n_missing == selection.n_items):
         lacking = np.flatnonzero(n_missing)
-        names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
+        names = [f"{quoted(responses.model_ids[index])} ({n_missing[index]})" for index in lacking.tolist()]
         warn(
             f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
-            f"{n_models} models: {shown(names)}. They count as missing at random; if hard items are missing, scores "
-            "come out too high.",
+            f"{n_models} models: {first_few(names)}. They count as missing at random; if hard items are missing, "
+            "scores come out too high.",
             ModelWarning,
         )
     silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))

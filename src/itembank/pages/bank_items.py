@@ -40,7 +40,7 @@ def items_section(bank: Bank) -> Section:
     table = _table(bank, order, {"place": place[order], "slope": slope[order], "information": told[order]})
     blocks: list[Block] = [_map(bank, axis, grid, information.sum(axis=1), table), table]
     if said := outlook(bank).in_words:
-        blocks.insert(-1, Text(said))
+        blocks.insert(-1, Text(said.replace("Items", "Questions").replace("items", "questions")))
     against = int((slope < 0.0).sum())
     where = in_words(float(np.median(place)), 1, is_signed=True)
     middle = f"The median question has difficulty {where}, in standard deviations of ability"

@@ -119,8 +119,8 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     if changed:
         raise DataError(
             f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with "
-            f"another: {shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run "
-            "the version of the bank, or calibrate a new one."
+            f"another: {shown(changed)}. The benchmark changed, another harness ran it, or unsorted ids were given to "
+            "lm_eval --samples; run the version of the bank, or calibrate a new one."
         )
 
 

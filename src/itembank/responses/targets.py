@@ -155,7 +155,7 @@ class ScoreTargets(Compact):
                 "custom": "the mean over all items by their weights (custom)",
             }
             return kinds[self.within]
-        return f"the mean of {self.n_scenarios} scenario scores, which count alike however many items they have (macro)"
+        return f"the mean of {self.n_scenarios} scenario scores, which count alike whatever their size (macro)"
 
     @property
     def overall_is(self) -> str:
