@@ -41,7 +41,10 @@ def test_the_table_holds_flagged_items_and_their_number_and_reasons_stand_everyw
     assert (first.value, second.value) == (str(audit.flagged.height), "2")
     assert second.words == "1 solved by no model (dead), 1 by all (saturated)"
     told = {row[0]: row[1:] for row in rows(table(page, "Reasons to read a question"))}
-    assert told == {name: [str(count), REASONS[name]] for name, count in audit.to_dict()["flagged"].items()}
+    assert told == {
+        name: [str(count), REASONS[name].replace("item", "question")]
+        for name, count in audit.to_dict()["flagged"].items()
+    }
     html = page.html()
     assert ("&lt;b&gt;What?&lt;/b&gt; item-" in html, "<b>What" in html) == (True, False)
     assert "<i>x" not in html

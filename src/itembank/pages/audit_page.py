@@ -63,6 +63,9 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
     )
 
 
+_MEANS = {name: words.replace("item", "question") for name, words in REASONS.items()}
+
+
 def _sentence(audit: ItemAudit) -> str:
     counts = {name: n for name, n in audit.counts.items() if n and name not in SAME_FOR_ALL}
     if not counts:
@@ -70,7 +73,7 @@ def _sentence(audit: ItemAudit) -> str:
     gravest = max(counts, key=counts.__getitem__)
     return (
         f"{count(audit.flagged.height)} of {plural(audit.table.height, 'question')} may be faulty and should be read, "
-        f"most probable first. The most frequent reason is {gravest} ({count(counts[gravest])}): {REASONS[gravest]}."
+        f"most probable first. The most frequent reason is {gravest} ({count(counts[gravest])}): {_MEANS[gravest]}."
     )
 
 
@@ -80,7 +83,7 @@ def _reasons_table(audit: ItemAudit) -> Table:
     left_out |= set() if "duplicate_of" in audit.table.columns else {"duplicate"}
     left_out |= set() if audit.differential is not None else {"differs"}
     rows = [
-        {"reason": name, "items": n, "meaning": REASONS[name]}
+        {"reason": name, "items": n, "meaning": _MEANS[name]}
         for name, n in audit.counts.items()
         if name not in left_out
     ]
