@@ -291,8 +291,8 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
         )
     elif responses.n_models < FEWEST_MODELS:
         step = (
-            f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items: "
-            f"itembank estimate BANK {shell_word(output)}"
+            f"import results of more models: an item model needs {FEWEST_MODELS}. Or, with a bank of these items, and "
+            f"--selection FILE if a selection was run: itembank estimate BANK {shell_word(output)}"
         )
     note(f"Next: {step}")
 
