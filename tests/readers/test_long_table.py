@@ -1,5 +1,6 @@
 """Long tables: counts, scenarios, costs, repeated attempts."""
 
+import re
 import warnings
 
 import numpy as np
@@ -181,6 +182,20 @@ def test_a_column_of_what_is_wrong_is_turned_round(tmp_path, values, program):
     assert f"To turn it round, give instead: jq={program!r}" in str(told.list[-1].message)
     pytest.importorskip("jq")
     assert warns("read the column", read_text, tmp_path, table, jq=program).responses.tolist() == [[0, 1, 0]]
+
+
+def test_a_metric_of_what_is_wrong_is_turned_round_and_others_are_not(tmp_path):
+    """Word error rates were read as shares of right words, as a column of that name was not."""
+    table = (
+        "model,item,scenario,Metric Name,value\na,x,speech,wer,0.2\nb,x,speech,wer,0.9\na,y,qa,acc,1\nb,y,qa,acc,0\n"
+    )
+    with pytest.warns(DataWarning, match="read the column|'wer' is called as what is wrong") as told:
+        assert read_text(tmp_path, table).responses.tolist() == [[0.2, 1], [0.9, 0]]
+    program = re.search(r"add: jq='(.*)'", str(told.list[-1].message))[1]
+    pytest.importorskip("jq")
+    turned = warns("read the column", read_text, tmp_path, table, jq=program)
+    np.testing.assert_allclose(turned.responses, [[0.8, 1], [0.1, 0]])
+    assert turned.items["metric"].to_list() == ["1 - wer", "acc"]
 
 
 @pytest.mark.parametrize(
