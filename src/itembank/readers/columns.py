@@ -87,7 +87,9 @@ def may_name_model(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed)$"
+    ends = (
+        r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed|stderr)$"
+    )
     return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 

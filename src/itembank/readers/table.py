@@ -60,7 +60,17 @@ from itembank.readers.table_files import (
     read_table_file,
 )
 from itembank.readers.telling_apart import kind_of
-from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
+from itembank.readers.wide_table import (
+    ABOUT_THINGS,
+    ANSWERS,
+    OF_MODELS,
+    OF_THINGS,
+    RIGHT_ANSWERS,
+    WIDE_ITEMS,
+    how_to_compare,
+    how_to_list,
+    rows_of_wide,
+)
 from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
 from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
 from itembank.tables import plural
@@ -212,7 +222,7 @@ def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
         return
     may = "may be models" if len(others) > 1 else "may be a model, which is not read"
     words = f"{path}: {shown(others)} {may}: right or wrong as {response!r} is"
-    advice = f"If columns are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
+    advice = f"If columns are models, add: {remedy(*WIDE_ITEMS)}"
     if len(others) > 1:
         own = how(columns={"response": response})
         raise DataError(f"{words}. {advice}; if {response!r} alone is the response, add: {own}")
@@ -444,9 +454,7 @@ def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
         return spec
     if spec.column(ours) in table.frame.columns or not {"model_id", "item_id"}.isdisjoint(table.frame.columns):
         return spec
-    other = (
-        "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(WIDE_ITEMS, '--as wide-items')}."
-    )
+    other = "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(*WIDE_ITEMS)}."
     which = f"the first column, {first!r}" if first else "the first column, which has no name"
     found = replace(spec, columns={**spec.columns, ours: first})
     warn(f"{table.source}: read {which}, as {ours}.{other}{_others_read(table.frame.columns, found)}", DataWarning)
@@ -517,18 +525,6 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
     except DataError:
         return False
     return True
-
-
-ABOUT_THINGS = (
-    *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
-    *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata"),
-    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility"),
-)
-"""What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
-OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
-"""The same of summaries of models' results."""
-OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
-"""Beginning of other such names: is_final, n_options."""
 
 
 def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
