@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataWarning
+from itembank.errors import DataWarning, command_line_words
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import read, read_text, refused, refuses, warns, write_frame
+from tests.readers.reading import put, read, read_text, refused, refuses, warns, write_frame
 
 
 @pytest.mark.parametrize("layout", ["wide-models", "wide-items"])
@@ -133,6 +133,25 @@ def test_answers_verdicts_and_measures_are_no_models(tmp_path):
     with pytest.warns(DataWarning) as caught:
         read_text(tmp_path, "item_id,correct,gpt4,is_final,topic\n1,1,0,1,x\n2,0,1,1,y\n")
     assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("head", ["item_id,acc", "doc_id,acc,acc_norm", "item_id,Accuracy,other"])
+def test_metrics_of_one_model_are_no_models(tmp_path, head):
+    """Files of two models were one model called acc."""
+    for model in "ab":
+        put(
+            tmp_path / f"{model}.csv",
+            f"{head}\n" + "".join(f"{model}{k},1{',0' * (head.count(',') - 1)}\n" for k in "xy"),
+        )
+    metric = head.split(",")[1]
+    with command_line_words(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # which column is read as item_id
+        says = refuses("Some are called as responses", read, [tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert f"add: --column response={'...' if 'norm' in head else metric}\nIf all are models" in says
+    matrix = warns(
+        "no column|read the column", read, [*map(tmp_path.joinpath, ("a.csv", "b.csv"))], columns={"response": metric}
+    )
+    assert (matrix.model_ids, matrix.n_items) == (["a", "b"], 4)
 
 
 @pytest.mark.parametrize("model", ["", "model,"])
