@@ -405,6 +405,21 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     assert read_text(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 
 
+def test_models_and_scenarios_on_another_scale_are_told_before_and_after_all_are_divided(tmp_path):
+    """Whoever obeyed had the model of shares a hundred times too low."""
+    rows = [(model, item, f"s{item}", share) for model in "ab" for item, share in enumerate((0.3, 0.6, 0.9))]
+    schema = ["model_id", "item_id", "scenario", "response"]
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    for name, is_far, far, near in (("model_id", "b", "'b'", "'a'"), ("scenario", "s2", "'s2'", "'s0', 's1'")):
+        mixed = table.with_columns(pl.col("response") * pl.when(pl.col(name) == is_far).then(100).otherwise(1))
+        path = write_frame(mixed, tmp_path / "r.csv")
+        refuses(f"Only {far} goes beyond 1, and what divides all would shrink {near}", read, path)
+        says = f"no response of {near} is more than 1 of 100, and some of {far} are"
+        assert warns(says, read, path, max_response=100).n_items == 3
+    path = write_frame(table.with_columns(pl.col("response") * 100), tmp_path / "r.csv")
+    np.testing.assert_allclose(read(path, max_response=100).responses, [[0.3, 0.6, 0.9]] * 2)
+
+
 def test_columns_on_another_scale_are_named(tmp_path):
     marks = "\n".join(f"{name},4,{5 - k},{20 + k},0.5" for k, name in enumerate("abcd"))
     says = refused(tmp_path, f"model_id,x,y,age,share\n{marks}\n")

@@ -30,7 +30,7 @@ from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
-from itembank.readers.settling import warn_of_shares
+from itembank.readers.settling import warn_of_scales, warn_of_shares
 from itembank.readers.sources import TABLES, no_readers, source_called
 from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
@@ -171,6 +171,9 @@ def matrix_of_rows(
         tables = {key: frame for key, (frame, _) in known.items()}
         matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
         refuse_means(matrix, rows.source)
+        warn_of_scales(
+            matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
+        )
         return without_empty(matrix, rows.source)
 
 

@@ -177,6 +177,27 @@ def _lost(
     return (n, kind) if n.any() else None
 
 
+MOST_MARKS = 10.0
+"""Marks beyond are percentages and the like, of which some are more than 1 unless all are 0."""
+
+
+def warn_of_scales(responses: FloatArray, highest: float, names: Sequence[pl.Series], source: str) -> None:
+    """Warn of models, and scenarios, whose responses were shares before they were divided by `highest`, unlike others'.
+
+    Responses are (n_models, n_items); `names` those of each model, and the scenario of each item.
+    """
+    for axis, name in enumerate(names if highest > MOST_MARKS else ()):
+        tops = np.fmax.reduce(responses, axis=1 - axis) * highest
+        is_known = ~np.isnan(tops)
+        far, near = _far_and_near(tops[is_known], name.filter(is_known), ())
+        if near:
+            warn(
+                f"{source}: no response of {shown(near)} is more than 1 of {highest:g}, and some of {shown(far)} are. "
+                f"If the former were shares of 1, multiply them by {highest:g} in the file, or import them apart.",
+                DataWarning,
+            )
+
+
 Alone = Callable[[str], Mapping[str, Any]]
 """Choices of a `ReadingSpec` by which one scenario is read without the others."""
 
@@ -201,8 +222,14 @@ def row_problems(
         n_models = rows.frame["model_id"][outside].n_unique()
         divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
         given = np.flatnonzero(~np.isnan(response))
-        names = (_scenarios(rows) if scenario is None else scenario).gather(given)
-        advice = range_advice(response[given] * max_response, names, has_marks=has_marks, alone=alone)
+        names, marks = (
+            (_scenarios(rows) if scenario is None else scenario).gather(given),
+            response[given] * max_response,
+        )
+        models = rows.frame["model_id"].gather(given).cast(pl.String)
+        if marks.max() > MOST_MARKS and not _far_and_near(marks, names, ())[1] and _far_and_near(marks, models, ())[1]:
+            names, alone = models, None
+        advice = range_advice(marks, names, has_marks=has_marks, alone=alone)
         problems.append(
             f"response must lie in [0, 1]{divided}, got {plural(outside.size, 'value')} outside for {n_models} of "
             f"{rows.models.height} models: {rows.describe(outside)}. {advice}"
