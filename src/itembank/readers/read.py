@@ -10,7 +10,17 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, says_instead, shown, warn
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    ParameterError,
+    did_you_mean,
+    quoted,
+    remedy,
+    says_instead,
+    shown,
+    warn,
+)
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
@@ -307,7 +317,20 @@ def _read_source(
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
         _check_metric(parts, spec)
+    if spec.repeats == "last":
+        _tell_last(parts)
     return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _tell_last(parts: Sequence[ResponseRows]) -> None:
+    """Say which file is the last where several have rows of one model and item."""
+    pairs = pl.concat([part.frame.select("model_id", "item_id").unique().cast(pl.String) for part in parts])
+    if pairs.is_duplicated().any():
+        warn(
+            f"of rows in several files those of the last one count: {quoted(parts[-1].source)} comes last. If another "
+            "does, name the files in their order.",
+            DataWarning,
+        )
 
 
 def _check_metric(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
