@@ -117,6 +117,7 @@ def categories(column: pl.Series) -> pl.Series:
     return (column if column.dtype in _TEXT else column.cast(pl.String)).cast(pl.Categorical)
 
 
+NO_NAMES = ("nan", "none", "null", "undefined", "<na>")
 NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 BLANKS = "".join([*filter(str.isspace, map(chr, range(0x3001))), NO_WIDTH])
 """Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
@@ -140,12 +141,19 @@ def trimmed(source: str, column: pl.Series, name: str) -> pl.Series:
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
-    """Warn of names that differ in case, blanks, invisible characters, form of Unicode, zeros or ``.0`` alone."""
+    """Warn of names that differ in case, blanks, dashes, form of Unicode, zeros, ``.0`` or ``__`` for ``/`` alone.
+
+    And of names that stand for a missing one.
+    """
     text = names
     if (names.str.len_bytes() > names.str.len_chars()).any():
         text = pl.Series([unicodedata.normalize("NFC", one) for one in names.to_list()], dtype=pl.String)
+        text = text.str.replace_all(r"\p{Pd}", "-")
     seen = text.str.replace_all(f"[{NO_WIDTH}]", "").str.replace_all(r"\s+", " ").str.strip_chars()
-    look = seen.str.to_lowercase().str.replace(r"^0*(\d+?)(\.0+)?$", "${1}")
+    look = seen.str.to_lowercase().str.replace(r"^0*(\d+?)(\.0+)?$", "${1}").str.replace_all("__", "/", literal=True)
+    absent = names.filter(look.is_in(NO_NAMES))
+    if absent.len():
+        warn(f"{source}: {shown(absent.to_list())} is read as {name}, and may stand for none.", DataWarning)
     if look.n_unique() == names.len():
         return
     alike = pl.DataFrame({"name": names, "seen": seen, "look": look}).filter(look.is_duplicated())
@@ -155,9 +163,9 @@ def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
         for _, group, n_seen in groups.iter_rows()
     ]
     warn(
-        f"{source}: {alike.height} {name}s differ from another in case, blanks, invisible characters, zeros "
-        f"in front or '.0' alone: {first_few(found)}. They count as different; if they are the same, write them in one "
-        "way.",
+        f"{source}: {alike.height} {name}s differ from another in case, blanks, dashes, invisible characters, zeros "
+        f"in front, '.0' or '__' for '/' alone: {first_few(found)}. They count as different; if they are the same, "
+        "write them in one way.",
         DataWarning,
     )
 

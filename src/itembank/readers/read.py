@@ -181,6 +181,9 @@ def matrix_of_rows(
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
         matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        for name in ("scenario", "subscenario"):
+            if name in matrix.items.columns:
+                tell_of_look_alikes(rows.source, matrix.items[name].drop_nulls().unique(maintain_order=True), name)
         refuse_means(matrix, rows.source)
         warn_of_scales(
             matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
