@@ -71,7 +71,15 @@ from itembank.readers.wide_table import (
     how_to_list,
     rows_of_wide,
 )
-from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
+from itembank.responses.error_kinds import (
+    ERROR_COLUMNS,
+    FLAG_COLUMNS,
+    STATUS_COLUMNS,
+    error_kind,
+    is_called,
+    is_error_word,
+    is_of_run,
+)
 from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
 from itembank.tables import plural
 
@@ -137,8 +145,10 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
-"""What tells in a row of one answer option whether a model chose it."""
+CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked", "valid", "isvalid", "islatest")
+"""What tells whether a row counts, such as that of the answer option that a model chose."""
+LEFT_OUT = ("deleted", "isdeleted", "excluded", "isexcluded", "invalid", "isinvalid", "invalidated", "superseded")
+"""What tells whether it does not."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -171,14 +181,15 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
-    for name in (n for n in columns if is_called(n, CHOSEN) and n not in {response, *spec.where}):
+    for name in (n for n in columns if is_called(n, (*CHOSEN, *LEFT_OUT)) and n not in {response, *spec.where}):
         values = first({name})[name]
         found, bad = numbers(values.to_frame())
         if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
-            chosen = as_text(values)[int(found[:, 0].argmax())]
+            own = found[:, 0]
+            kept = as_text(values)[int(own.argmin() if is_called(name, LEFT_OUT) else own.argmax())]
             warn(
-                f"{source}: {name!r} may tell which answer option was chosen. If a row is one option, only those "
-                f"chosen count: add {how(where={name: chosen})}",
+                f"{source}: {name!r} may tell which rows count, such as the answer option that was chosen. If so, add: "
+                f"{how(where={name: kept})}",
                 DataWarning,
             )
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
@@ -311,9 +322,10 @@ def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpe
         return
     # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
     # wrong answer
-    names = [name for name in rows.others.names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))]
-    for column in rows.others.load(names) if names else ():
-        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, error_kind))
+    tests_of = {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
+    for column in rows.others.load([*tests_of]) if tests_of else ():
+        is_error = tests_of[column.name]
         words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
         n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
         if n_rows:
