@@ -174,3 +174,9 @@ def test_no_table_library_but_polars_is_imported():
         "sys.exit(any(name in sys.modules for name in ('pandas', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_objects_of_python_are_no_responses():
+    """They ended in an error of polars."""
+    table = pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": pl.Series([1 + 0j], dtype=pl.Object)})
+    refuses(r"'a' item 'x' = '\(1\+0j\)'", read, table)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -149,7 +150,7 @@ def answers(tmp_path, text, **choices):
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != ("true", "false")])
 def test_a_usual_pair_is_read_by_itself_and_told(tmp_path, pair):
     right, wrong = pair[0].upper(), pair[1].capitalize()
-    with pytest.warns(DataWarning, match=f"read '{right}' as right and '{wrong}' as wrong"):
+    with pytest.warns(DataWarning, match=re.escape(f"read '{right}' as right and '{wrong}' as wrong")):
         found = answers(tmp_path, long(right, wrong, "", f" {right} ", "NA"))
     np.testing.assert_array_equal(found, [1, 0, np.nan, 1, np.nan])
 

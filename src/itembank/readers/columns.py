@@ -294,6 +294,7 @@ PAIRS = (
     ("✓", "✗"),
     ("✔", "✘"),
     ("✅", "❌"),
+    ("+", "-"),
 )
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
@@ -461,17 +462,17 @@ def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Respo
 
 def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Return each column as text without blanks around it, null where missing."""
-    columns = {}
-    for column in frame:  # by hand, as names of columns may be empty, or patterns to polars
-        text = as_text(column).str.strip_chars()
-        is_missing = text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(value=True)
-        columns[column.name] = text.set(is_missing, None)
-    return columns
+    # by hand, as names of columns may be empty, or patterns to polars
+    texts = {column.name: as_text(column).str.strip_chars() for column in frame}
+    absent = [word for word in MISSING_WORDS if word != "-" or not any((text == "+").any() for text in texts.values())]
+    for name, text in texts.items():
+        texts[name] = text.set(text.str.to_lowercase().is_in(absent).fill_null(value=True), None)
+    return texts
 
 
 def as_text(column: pl.Series) -> pl.Series:
     """Write values as people do: 1 for 1.0."""
-    if column.dtype.is_nested():
+    if column.dtype.is_nested() or column.dtype == pl.Object:
         return pl.Series(
             column.name, [None if value is None else str(value) for value in column.to_list()], dtype=pl.String
         )
@@ -535,9 +536,11 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str
             else f"{shown(marks)} mark answers that are"
         )
         how_to_mark = how(missing_values=tuple(marks))
+        is_pair = len(kinds) == 2 and {word.casefold() for word in known} <= WRONG
+        right = f" If {quoted(marks[0])} is right, add: {how(true_value=marks[0])}\n" if is_pair else " "
         return (
-            f"{text} If {are} missing, add: {how_to_mark}{others_wrong}\nIf not, write numbers from 0 to 1 in the "
-            "file, 0.5 for half right."
+            f"{text}{right}If {are} missing, add: {how_to_mark}{others_wrong}\nIf not, write numbers from 0 to 1 in "
+            "the file, 0.5 for half right."
         )
     if len(kinds) <= 2:
         ways = [how(true_value=word) for word in counts]

@@ -279,8 +279,8 @@ def range_advice(
     far, near = ([], []) if scenario is None else _far_and_near(values, scenario, marks)
     rest = kinds[~np.isin(kinds, marks)]
     if marks:
-        scale = 0.0 if near else _scale(rest)  # what divides some of them is said when the marks are gone
-        names = tuple(f"{one:g}" for one in marks)
+        scale = 0.0 if near or not rest.size else _scale(rest)  # what divides some is said when the marks are gone
+        names = tuple(repr(one).removesuffix(".0") for one in marks)
         choices = {"missing_values": names, **({"max_response": scale} if scale else {})}
         are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
         ends = f" and the others end at {scale:g}" if scale else ""
@@ -327,7 +327,7 @@ def _advice_apart(kinds: FloatArray, far: Sequence[str], near: Sequence[str], al
 def _marks(kinds: FloatArray) -> list[float]:
     """Return the values of these, (n_kinds,) in order, that probably stand for a missing answer."""
     negative, rest = kinds[kinds < 0.0], kinds[kinds >= 0.0]
-    if negative.size and rest.size:
+    if negative.size and (rest.size or kinds.tolist() == [-1.0]):
         are_few = negative.size == 1 or (negative.size <= 3 and rest[-1] <= 1.0)
         are_codes = are_few and bool((negative == np.floor(negative)).all())
         return [float(one) for one in negative] if are_codes else []
