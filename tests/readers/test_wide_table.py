@@ -135,7 +135,9 @@ def test_answers_verdicts_and_measures_are_no_models(tmp_path):
     assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
 
 
-@pytest.mark.parametrize("head", ["item_id,acc", "doc_id,acc,acc_norm", "item_id,Accuracy,other"])
+@pytest.mark.parametrize(
+    "head", ["item_id,acc", "doc_id,acc,acc_norm", "item_id,Accuracy,other", "item_id,pass@1,0-shot"]
+)
 def test_metrics_of_one_model_are_no_models(tmp_path, head):
     """Files of two models were one model called acc."""
     for model in "ab":
@@ -147,7 +149,7 @@ def test_metrics_of_one_model_are_no_models(tmp_path, head):
     with command_line_words(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # which column is read as item_id
         says = refuses("Some are called as responses", read, [tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert f"add: --column response={'...' if 'norm' in head else metric}\nIf all are models" in says
+    assert f"add: --column response={'...' if head[-4:] in {'norm', 'shot'} else metric}\nIf all are models" in says
     matrix = warns(
         "no column|read the column", read, [*map(tmp_path.joinpath, ("a.csv", "b.csv"))], columns={"response": metric}
     )

@@ -53,8 +53,11 @@ ABOUT_THINGS = (
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
 OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
 """The same of summaries of models' results."""
-METRICS = ("acc", "accuracy", "accnorm", "em", "exact", "contains", "passrate", "f1", "f1score", "bleu", "rougel")
-"""What a metric of one model's answers is called, which is no model."""
+METRICS = re.compile(
+    r"(mean|avg|std|median|max|min)?(acc|accuracy|accnorm|em|exact|exactmatch|contains|passrate|f1|f1score|bleu|rougel"
+    r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
+)
+"""What a metric of one model's answers, or how they were asked for, is called: that is no model."""
 OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 """Beginning of other such names: is_final, n_options."""
 SUMMARIES = re.compile(
@@ -171,8 +174,8 @@ def _ids_and_values(
 
 def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
     """Say how columns that are called as answers, attempts or responses are read; empty where they may be models."""
-    usual = {*METRICS, *(name for names in NAMES_IN_TURN for name in names["response"])}
-    called = [name for name in others if plain_name(name) in usual]
+    usual = {name for names in NAMES_IN_TURN for name in names["response"]}
+    called = [name for name in others if plain_name(name) in usual or METRICS.fullmatch(plain_name(name))]
     taken = called[0] if len(called) == 1 else "..."
     to_take = f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': taken})}"
     to_list = how_to_list(frame.columns) if attempts_of(others) == others else ""
