@@ -194,6 +194,8 @@ def test_items_and_models_that_nobody_asked_are_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\nother,1,,1\n")
     with pytest.warns(DataWarning, match="1 of 3 items have no answer by any model and are left out: 'y'"):
         assert read(tmp_path / "r.csv").item_ids == ["x", "z"]
+    table = "item_id,scenario,a,b\nx,s,1,0\ny,t,,\nz,t,,\n"
+    assert warns("'y', 'z'. So all of 't' is gone, and no score counts it", read_text, tmp_path, table).n_items == 1
     (tmp_path / "r.csv").write_text("model_id,x,y\na,1,0\nb,,\n")
     with pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"):
         assert read(tmp_path / "r.csv").model_ids == ["a"]
