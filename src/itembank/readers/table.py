@@ -185,8 +185,8 @@ def _check_beside(
         values = first({name})[name]
         found, bad = numbers(values.to_frame())
         if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
-            own = found[:, 0]
-            kept = as_text(values)[int(own.argmin() if is_called(name, LEFT_OUT) else own.argmax())]
+            place = found[:, 0].argmin() if is_called(name, LEFT_OUT) else found[:, 0].argmax()
+            kept = as_text(values)[int(place)]
             warn(
                 f"{source}: {name!r} may tell which rows count, such as the answer option that was chosen. If so, add: "
                 f"{how(where={name: kept})}",

@@ -35,8 +35,10 @@ STATUS_COLUMNS = (
     *("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus", "finishreason", "stopreason"),
 )
 """What others call a column that says by a word how an attempt ended, without case, blanks and underscores."""
-ERROR_COLUMNS = ("errors", "errormessage", "errormsg", "errortype", "exception", "exceptioninfo", "exceptiontype")
-ERROR_COLUMNS += ("errorcode", "httpstatus", "httpcode", "statuscode", "failurereason", "failuremode")
+ERROR_COLUMNS = (
+    *("errors", "errormessage", "errormsg", "errortype", "errorcode", "exception", "exceptioninfo", "exceptiontype"),
+    *("httpstatus", "httpcode", "statuscode", "failurereason", "failuremode"),
+)
 """The same of one that tells an error: of the run, or of the answer, which is then a wrong one."""
 FLAG_COLUMNS = ("iserror", "haserror", "errored", "iserrored", "timedout", "istimeout", "hastimedout", "crashed")
 """The same of one that says whether there was an error."""
