@@ -135,14 +135,14 @@ def test_a_failed_import_leaves_the_response_file_that_was_there(run, table, tmp
 
 def process(*arguments, folder):
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    command = [sys.executable, "-m", "itembank", "import", *map(str, arguments), "-o", "r.parquet"]
+    command = [sys.executable, "-m", "itembank", "import", *map(str, arguments), "-o", "made.parquet"]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
 
 
 def test_a_process_imports_a_table(tmp_path, table):
     done = process(table.name, "--format", "csv", folder=tmp_path)
     assert (done.returncode, done.stdout.count("\n")) == (0, 2)
-    assert pl.read_parquet(tmp_path / "r.parquet")["response"].to_list() == [1.0, 0.0, 0.5]
+    assert pl.read_parquet(tmp_path / "made.parquet")["response"].to_list() == [1.0, 0.0, 0.5]
 
 
 @pytest.mark.parametrize("name", ["above one", "a cut Parquet"])

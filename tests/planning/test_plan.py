@@ -279,3 +279,4 @@ def test_two_models_on_the_same_items_differ_by_about_what_is_said(bank):
 
 def test_items_chosen_without_chance_have_no_half_width_of_a_draw(bank):
     assert np.isnan(expected_half_width(bank, select(bank, 10, method="v-optimal", rng=0), level=0.95))
+    assert expected_half_width(bank, select(bank, 2, method="drawn", rng=0), level=0.95) == 0.5  # of all there is

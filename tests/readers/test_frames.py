@@ -126,6 +126,11 @@ def test_a_program_of_jq_makes_rows_of_a_table_in_memory_too():
 
 @pytest.mark.parametrize(("beside", "says"), [
     ({"status": ["ok", "timeout", "ok"]}, "1 row has 'timeout' as 'status', and their responses count"),
+    ({"http_status": [200, 500, 200]}, "1 row has '500' as 'http_status', .* add: columns={'error': 'http_status'}"),
+    ({"finish_reason": ["stop", "error", "length"]}, "1 row has 'error' as 'finish_reason'"),
+    ({"is_error": [False, True, False]}, "1 row has '[Tt]rue' as 'is_error'"),
+    ({"deleted": [0, 0, 1]}, "may tell which rows count, .* add: where={'deleted': '0'}"),
+    ({"is_valid": [True, False, True]}, "may tell which rows count, .* add: where={'is_valid': '[Tt]rue'}"),
     ({"label": [1.0, 0.0, 0.5]}, "'label' is called as the right answers"),
     ({"response": [3.0, 0.0, 5.0], "max_score": 5}, "'max_score' beside it may say of how many it is"),
 ])  # fmt: skip
@@ -169,3 +174,9 @@ def test_no_table_library_but_polars_is_imported():
         "sys.exit(any(name in sys.modules for name in ('pandas', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_objects_of_python_are_no_responses():
+    """They ended in an error of polars."""
+    table = pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": pl.Series([1 + 0j], dtype=pl.Object)})
+    refuses(r"'a' item 'x' = '\(1\+0j\)'", read, table)

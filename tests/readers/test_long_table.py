@@ -1,5 +1,6 @@
 """Long tables: counts, scenarios, costs, repeated attempts."""
 
+import re
 import warnings
 
 import numpy as np
@@ -183,6 +184,20 @@ def test_a_column_of_what_is_wrong_is_turned_round(tmp_path, values, program):
     assert warns("read the column", read_text, tmp_path, table, jq=program).responses.tolist() == [[0, 1, 0]]
 
 
+def test_a_metric_of_what_is_wrong_is_turned_round_and_others_are_not(tmp_path):
+    """Word error rates were read as shares of right words, as a column of that name was not."""
+    table = (
+        "model,item,scenario,Metric Name,value\na,x,speech,wer,0.2\nb,x,speech,wer,0.9\na,y,qa,acc,1\nb,y,qa,acc,0\n"
+    )
+    with pytest.warns(DataWarning, match="read the column|'wer' is called as what is wrong") as told:
+        assert read_text(tmp_path, table).responses.tolist() == [[0.2, 1], [0.9, 0]]
+    program = re.search(r"add: jq='(.*)'", str(told.list[-1].message))[1]
+    pytest.importorskip("jq")
+    turned = warns("read the column", read_text, tmp_path, table, jq=program)
+    np.testing.assert_allclose(turned.responses, [[0.8, 1], [0.1, 0]])
+    assert turned.items["metric"].to_list() == ["1 - wer", "acc"]
+
+
 @pytest.mark.parametrize(
     ("column", "told"), [("latency_ms", "ms"), ("durationMs", "Ms"), ("n_items_s", ""), ("wall seconds", "")]
 )
@@ -247,7 +262,8 @@ def test_means_last_ones_and_copies_of_attempts():
     ("epoch", [2, 10, 1], 1), ("run", ["run2", "run10", "run1"], 1),
     ("timestamp", ["2026-01-02T10:00:00Z", "2026-01-02T11:00:00.5Z", "2025-12-31T12:00:00Z"], 1),
     ("created_at", ["2026-01-02 10:00", "2026-01-02 11:00", "2025-12-31 12:00"], 1),
-    ("created_at", ["2026-01-02T10:00+01:00", "2026-01-02T11:00+00:00", "2025-12-31T12:00Z"], 2),
+    ("created_at", ["2026-01-02T10:30+01:00", "2026-01-02T10:00+00:00", "2026-01-02 09:45:00 UTC"], 1),
+    ("created_at", ["2026-01-02T10:30+01:00", "2026-01-02T10:00", "2026-01-02T09:45Z"], 2),
     ("date", ["12/31/2025", "01/02/2026", "01/01/2026"], 2),
     ("attempt", [1, 2, 2], 2), ("seed", [2, 10, 1], 2),
 ])  # fmt: skip
@@ -256,9 +272,13 @@ def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last
     frame = rows_as_table(*rows, ("b", "y", 1, values[0]), columns=("model_id", "item_id", "response", column))
     frame.write_csv(tmp_path / "r.csv")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*numbers repeated attempts", DataWarning)
+        warnings.filterwarnings(
+            "ignore", "(?s).*(numbers repeated attempts|the row that comes last counts)", DataWarning
+        )
         for matrix in (read(frame, repeats="last"), read(tmp_path / "r.csv", repeats="last")):
             np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
+    if last == 2 and column != "seed":
+        warns(f"those in '{column}' do not: the row that comes last counts", read, frame, repeats="last")
 
 
 @settings(deadline=None)

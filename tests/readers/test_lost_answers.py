@@ -31,10 +31,10 @@ def frame(**columns):
 TEXTS = {
     "time-out": ("AgentTimeoutError", "Its time was up.", "timed out after 600 s"),
     "harness": ("API call error: 429", "Rate limit reached", "docker: no space left", "EnvironmentStartTimeoutError"),
-    "limit": ("ContextWindowExceededError", "LimitsExceeded"),
+    "limit": ("ContextWindowExceededError", "LimitsExceeded", "length"),
     "judge": ("VerifierRuntimeError", "judge"),
     "error": ("ValueError: x", True),
-    "answer": ("", "None", "No error", "{}", False, 0, 200.0, None, float("nan")),  # 200: a status of HTTP
+    "answer": ("", "None", "No error", "stop", "{}", False, 0, 200.0, None, float("nan")),  # 200: a status of HTTP
 }
 
 

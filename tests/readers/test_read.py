@@ -134,6 +134,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*'null' is read as")
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_strange_ids_are_kept_to_the_letter(suffix, tmp_path):
     frame = pl.DataFrame({"model_id": STRANGE, "item_id": STRANGE[::-1], "response": [1.0] * len(STRANGE)})
@@ -289,3 +290,13 @@ def test_a_table_in_memory_is_read_as_files_are(convert):
     table = convert(pl.DataFrame({"model_id": ["a"], "item_id": ["b"], "response": [1]}))
     assert read(table).responses.tolist() == [[1.0]]
     refuses(r"got (Lazy|Data)?(Frame|Table) in a list. Join the tables", read, [table], error=ParameterError)
+
+
+@pytest.mark.parametrize(("value", "says"), [(1, "are right, .* write 0"), (0, "are wrong, .* write 1")])
+def test_what_only_one_verdict_was_recorded_of_is_told(value, says):
+    """Lists of solved items: each model scored 100 points, whatever it failed."""
+    rows = [
+        {"model_id": m, "item_id": f"{k}", "response": value} for m in "abc" for k in range(10) if k % 5 != ord(m) % 5
+    ]
+    assert warns(f"all 24 responses {says} for them", read_responses, rows).n_items == 10
+    assert read_responses(rows[:8]).n_items == 8

@@ -138,7 +138,8 @@ def test_items_and_models_of_a_wide_table(tmp_path):
     matrix = read(put(tmp_path / "r.csv", "item_id,scenario,subscenario,a,b\nx,math,sums,1,0\ny,law,,,1\n"))
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [0, 1]])
     assert matrix.items.rows() == [("x", "math", "sums"), ("y", "law", None)]
-    assert read(put(tmp_path / "r.csv", "model_id,seconds,seed,x\na,1,0,1\n")).item_ids == ["seconds", "seed", "x"]
+    path = put(tmp_path / "r.csv", "model_id,seconds,seed,x\na,1,0,1\n")
+    assert warns("'seed' may tell of models", read, path).item_ids == ["seconds", "seed", "x"]
     matrix = read(put(tmp_path / "r.csv", "llm,x,y\na,50,100\n"), columns={"model_id": "llm"}, max_response=100)
     np.testing.assert_array_equal(matrix.responses, [[0.5, 1.0]])
     matrix = warns("1 row repeats", read_responses, put(tmp_path / "r.csv", "model_id,x,y\na,1,\nb,1,1\na,1,0\n"))
@@ -146,9 +147,11 @@ def test_items_and_models_of_a_wide_table(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,,m\na,word,1\nb,2,0\n")
     refuses(r"must hold the responses of a model, got 1 that hold something else: '' ", read, tmp_path / "r.csv")
     (tmp_path / "t.csv").write_text("model_id,sum,mean,total\na,1,0,1\nb,0,1,1\n")
-    assert read(tmp_path / "t.csv").item_ids == ["sum", "mean", "total"]
-    assert read(put(tmp_path / "t.csv", "model_id,sum,mean,total\na,1,1,1\nb,0,0,0\n")).n_items == 3
-    assert "difficulty" in read_text(tmp_path, "model_id,x,y,difficulty\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n").item_ids
+    assert read(tmp_path / "t.csv", format="wide-models").item_ids == ["sum", "mean", "total"]
+    path = put(tmp_path / "t.csv", "model_id,sum,mean,total\na,1,1,1\nb,0,0,0\n")
+    assert read(path, format="wide-models").n_items == 3
+    table = "model_id,x,y,difficulty\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n"
+    assert "difficulty" in read_text(tmp_path, table, format="wide-models").item_ids
     for text in (
         "model_id,x,y,all\na,1,0,1\nb,0,0,0\nc,1,1,0\nd,0,1,1\n",
         "item_id,a,b,c\nall,1,0,1\nx,1,1,0\ny,0,0,1\n",
@@ -191,6 +194,8 @@ def test_items_and_models_that_nobody_asked_are_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\nother,1,,1\n")
     with pytest.warns(DataWarning, match="1 of 3 items have no answer by any model and are left out: 'y'"):
         assert read(tmp_path / "r.csv").item_ids == ["x", "z"]
+    table = "item_id,scenario,a,b\nx,s,1,0\ny,t,,\nz,t,,\n"
+    assert warns("'y', 'z'. So all of 't' is gone, and no score counts it", read_text, tmp_path, table).n_items == 1
     (tmp_path / "r.csv").write_text("model_id,x,y\na,1,0\nb,,\n")
     with pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"):
         assert read(tmp_path / "r.csv").model_ids == ["a"]
@@ -397,9 +402,24 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     warns(r"but 'hardness' mostly something between, .* To leave out what is none: drop_", read, tmp_path / "w.csv")
     read(tmp_path / "w.csv", drop_columns=("hardness",))
     if key == "item_id":
-        warns("answers, but 'difficulty' mostly", read_text, tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
+        warns("answers, but 'hardness' mostly", read_text, tmp_path, "item_id,m,n,hardness\na,1,0,0.3\nb,0,1,0.9\n")
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read_text(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
+
+
+def test_models_and_scenarios_on_another_scale_are_told_before_and_after_all_are_divided(tmp_path):
+    """Whoever obeyed had the model of shares a hundred times too low."""
+    rows = [(model, item, f"s{item}", share) for model in "ab" for item, share in enumerate((0.3, 0.6, 0.9))]
+    schema = ["model_id", "item_id", "scenario", "response"]
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    for name, is_far, far, near in (("model_id", "b", "'b'", "'a'"), ("scenario", "s2", "'s2'", "'s0', 's1'")):
+        mixed = table.with_columns(pl.col("response") * pl.when(pl.col(name) == is_far).then(100).otherwise(1))
+        path = write_frame(mixed, tmp_path / "r.csv")
+        refuses(f"Only {far} goes beyond 1, and what divides all would shrink {near}", read, path)
+        says = f"no response of {near} is more than 1 of 100, and some of {far} are"
+        assert warns(says, read, path, max_response=100).n_items == 3
+    path = write_frame(table.with_columns(pl.col("response") * 100), tmp_path / "r.csv")
+    np.testing.assert_allclose(read(path, max_response=100).responses, [[0.3, 0.6, 0.9]] * 2)
 
 
 def test_columns_on_another_scale_are_named(tmp_path):

@@ -136,7 +136,7 @@ def test_rows_of_answer_options_are_no_attempts(tmp_path):
     rows = [("a", f"q{k}", option, k % 3 == place, k % 2 == place) for k, place, option in pairs]
     schema = ["model_id", "item_id", "option", "response", "chosen"]
     pl.DataFrame(rows, schema=schema, orient="row").write_csv(tmp_path / "r.csv")
-    words = "If a row is one option, only those chosen count: add where={'chosen': 'true'}"
+    words = "such as the answer option that was chosen. If so, add: where={'chosen': 'true'}"
     with pytest.warns(DataWarning, match=words), pytest.raises(ValueError, match="take those that were chosen"):
         read(tmp_path / "r.csv", repeats="mean")
     assert read(tmp_path / "r.csv", where={"chosen": "true"}).responses.tolist() == [[1.0, 1.0, 0.0, 0.0]]

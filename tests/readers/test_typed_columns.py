@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from itembank.readers import table_files
 from itembank.readers.columns import PAIRS
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.table_files import first_rows
-from tests.readers.reading import put, read, refuses, warns, write_frame
+from tests.readers.reading import put, read, read_text, refuses, warns, write_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*lost answers count as missing")
 HEADER = "model_id,item_id,response\n"
@@ -26,7 +27,7 @@ def test_digits_and_ids_that_look_like_numbers_stay(tmp_path):
     assert read(put(tmp_path / "t.csv", HEADER + "".join(rows))).responses.tolist() == [values]
     text = "llm,question,score\n1,01,1\n1,1,0\n1.0,01,1\n1.0,1,1\n"
     (tmp_path / "t.csv").write_text(text)
-    models, items = r"2 model_ids differ .* '.0' alone: '1' and '1.0'", r"2 item_ids differ .* '.0' alone: '01' and '1'"
+    models, items = r"2 model_ids differ .* alone: '1' and '1.0'", r"2 item_ids differ .* alone: '01' and '1'"
     with pytest.warns(match="read the column"), pytest.warns(match=models), pytest.warns(match=items):
         found = read(tmp_path / "t.csv")
     assert (found.model_ids, found.item_ids) == (["1", "1.0"], ["01", "1"])
@@ -115,7 +116,8 @@ def test_blanks_are_taken_off_wherever_names_are(tmp_path):
     ("Org/m", "org/M", "'Org/m' and 'org/M'"), ("a b", "a\u00a0b", r"'a b' and 'a\\xa0b'"),
     ("ab", "a\u200bb", r"'ab' and 'a\\u200bb'"),
     ("caf\u00e9", "cafe\u0301", r"'caf\\xe9' and 'cafe\\u0301'"),
-    ("17", "17.0", "'17' and '17.0'"),
+    ("17", "17.0", "'17' and '17.0'"), ("m-1", "m\u20111", r"'m-1' and 'm\\u20111'"),
+    ("org/m", "org__m", "'org/m' and 'org__m'"),
 ])  # fmt: skip
 @pytest.mark.parametrize("in_two_files", [False, True])
 def test_ids_that_nobody_tells_apart_are_named(tmp_path, one, other, shown, in_two_files):
@@ -126,6 +128,14 @@ def test_ids_that_nobody_tells_apart_are_named(tmp_path, one, other, shown, in_t
     with pytest.warns(DataWarning, match=f"2 model_ids differ from another in case.* alone: {shown}. They count as"):
         matrix = read(sorted(tmp_path.glob("*.csv")))
     assert matrix.model_ids == [one, other, "x"]
+
+
+def test_scenarios_that_nobody_tells_apart_and_names_for_none_are_told(tmp_path):
+    """Two spellings of a scenario counted twice in the overall score."""
+    table = "model_id,item_id,scenario,response\na,x,GSM8K,1\na,y,gsm8k,0\na,z,arc,0\n"
+    assert warns("2 scenarios differ .* 'GSM8K' and 'gsm8k'", read_text, tmp_path, table).n_items == 3
+    table = "model_id,item_id,response\na,x,1\na,nan,0\n"
+    assert warns("'nan' is read as item_id, and may stand for none", read_text, tmp_path, table).n_items == 2
 
 
 def long(*values):
@@ -140,7 +150,7 @@ def answers(tmp_path, text, **choices):
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != ("true", "false")])
 def test_a_usual_pair_is_read_by_itself_and_told(tmp_path, pair):
     right, wrong = pair[0].upper(), pair[1].capitalize()
-    with pytest.warns(DataWarning, match=f"read '{right}' as right and '{wrong}' as wrong"):
+    with pytest.warns(DataWarning, match=re.escape(f"read '{right}' as right and '{wrong}' as wrong")):
         found = answers(tmp_path, long(right, wrong, "", f" {right} ", "NA"))
     np.testing.assert_array_equal(found, [1, 0, np.nan, 1, np.nan])
 

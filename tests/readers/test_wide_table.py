@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataWarning
+from itembank.errors import DataWarning, command_line_words
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from tests.readers.reading import read, read_text, refused, refuses, warns, write_frame
+from tests.readers.reading import put, read, read_text, refused, refuses, warns, write_frame
 
 
 @pytest.mark.parametrize("layout", ["wide-models", "wide-items"])
@@ -135,6 +135,27 @@ def test_answers_verdicts_and_measures_are_no_models(tmp_path):
     assert any("'gpt4' may be a model, which is not read" in str(one.message) for one in caught)
 
 
+@pytest.mark.parametrize(
+    "head", ["item_id,acc", "doc_id,acc,acc_norm", "item_id,Accuracy,other", "item_id,pass@1,0-shot"]
+)
+def test_metrics_of_one_model_are_no_models(tmp_path, head):
+    """Files of two models were one model called acc."""
+    for model in "ab":
+        put(
+            tmp_path / f"{model}.csv",
+            f"{head}\n" + "".join(f"{model}{k},1{',0' * (head.count(',') - 1)}\n" for k in "xy"),
+        )
+    metric = head.split(",")[1]
+    with command_line_words(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # which column is read as item_id
+        says = refuses("Some are called as responses", read, [tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert f"add: --column response={'...' if head[-4:] in {'norm', 'shot'} else metric}\nIf all are models" in says
+    matrix = warns(
+        "no column|read the column", read, [*map(tmp_path.joinpath, ("a.csv", "b.csv"))], columns={"response": metric}
+    )
+    assert (matrix.model_ids, matrix.n_items) == (["a", "b"], 4)
+
+
 @pytest.mark.parametrize("model", ["", "model,"])
 def test_attempts_that_are_columns(tmp_path, model):
     row = "a," * bool(model)
@@ -152,3 +173,23 @@ def test_right_answers_beside_models_are_none(tmp_path, name):
     table = f"question_id,{name},a,b\n1,1,1,0\n2,0,1,1\n"
     assert f"add: --drop-column {name}\n" in refused(tmp_path, table)
     assert read_text(tmp_path, table, format="wide-items", columns={"item_id": "question_id"}).n_models == 3
+
+
+@pytest.mark.parametrize(("key", "name", "values"), [
+    ("item_id", "weight", "11"), ("item_id", "Difficulty", ("0.3", "0.5")), ("item_id", "has_image", "01"),
+    ("item_id", "fold", "01"), ("item_id", "a_stderr", ("0.1", "0.2")), ("model_id", "temperature", ("0.7", "0")),
+    ("model_id", "score", ("0.4", "0.6")), ("model_id", "cost_usd", ("0.1", "0.2")), ("model_id", "is_chat", "10"),
+])  # fmt: skip
+def test_what_is_known_of_things_is_told_where_it_counts_as_responses(tmp_path, key, name, values):
+    """Weights of items were a model that is right everywhere, and the temperature of models an item, in silence."""
+    table = f"{key},{name},a,b\n1,{values[0]},0.5,1\n2,{values[1]},0,0.5\n"
+    other, told = ("item", "models") if key == "model_id" else ("model", "items")
+    layout = f"wide-{told}"
+    says = f"'{name}' may tell of {told}, and count as {other}s. If they do, add: drop_columns=.'{name}',.; if not, "
+    is_measure = key == "item_id" and name == "a_stderr"  # which is refused as the model's own
+    if is_measure:
+        assert "--drop-column a_stderr" in refused(tmp_path, table)
+    else:
+        assert warns(f"{says}format='{layout}'", read_text, tmp_path, table).responses.size == 6
+    assert read_text(tmp_path, table, format=layout).responses.size == 6
+    assert read_text(tmp_path, table, drop_columns=(name,)).responses.size == 4

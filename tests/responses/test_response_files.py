@@ -228,3 +228,16 @@ def test_damaged_parquet_is_refused_whatever_is_damaged_and_other_errors_come_th
 ])  # fmt: skip
 def test_only_known_endings_are_taken_off_the_name_of_a_file(file, name):
     assert opening.name_without_ending(Path(file)) == name
+
+
+def test_another_program_s_table_is_not_overwritten(tmp_path):
+    """A table that was imported to its own name was gone, with all that is not read."""
+    path = tmp_path / "r.parquet"
+    pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [1], "note": ["kept"]}).write_parquet(path)
+    responses = read(path)
+    with pytest.raises(ParameterError, match=r"r\.parquet is no response file, and is not overwritten"):
+        write_responses(responses, path)
+    assert pl.read_parquet(path)["note"].to_list() == ["kept"]
+    path.unlink()
+    for _ in range(2):
+        write_responses(responses, path)

@@ -64,7 +64,7 @@ def expected_half_width(bank: Bank, selection: Selection, *, level: float) -> fl
     items = bank.responses.item_indices(selection.item_ids)
     counts = (1.0 - probabilities) * (bank.targets.overall_weights[items] / probabilities) ** 2
     variance = float(np.sum(counts * answer_variances(bank)[items]))
-    return t_reach(level, draw_freedom(counts)) * math.sqrt(variance)
+    return min(t_reach(level, draw_freedom(counts)) * math.sqrt(variance), 0.5)  # scores are from 0 to 1
 
 
 @dataclass(frozen=True, slots=True)

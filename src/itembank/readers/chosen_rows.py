@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ TIMES = (
 """What columns of a point in time are called, without case, blanks and underscores; `time` is often how long."""
 PAIR = ("model_id", "item_id", "scenario", "metric", "judge")
 """Columns that tell of which response a row is an attempt."""
-TIME = r"^(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.]\d+)?)?)?)(Z|[+-][\d:]+|)$"
 UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)?")
 SEPARATORS = {"item_id": "/", "scenario": "/", "subscenario": "/"}
 """What stands between the values of columns that make one; elsewhere " + "."""
@@ -205,12 +205,19 @@ def _in_order(table: Table, spec: ReadingSpec) -> Table:
     joined = pl.select(pl.concat_str(ids, separator="\0", ignore_nulls=True)).to_series()
     repeated = joined.is_duplicated().arg_true()
     pair = joined.gather(repeated).rank("dense")
-    for name in ordering_columns(frame.columns, spec) if repeated.len() else ():
+    names = ordering_columns(frame.columns, spec) if repeated.len() else []
+    for name in names:
         place = _places(frame[name].gather(repeated))
         if place is not None and pl.DataFrame({"pair": pair, "place": place}).is_unique().all():
             order, rows, groups = np.arange(frame.height), repeated.to_numpy(), pair.to_numpy()
             order[rows[np.argsort(groups, kind="stable")]] = rows[np.lexsort((place.to_numpy(), groups))]
             return replace(table, frame=frame[order])
+    if names:
+        warn(
+            f"{table.source}: numbers, or times such as 2026-03-01T10:00Z, must tell repeated rows apart, and those in "
+            f"{shown(names)} do not: the row that comes last counts.",
+            DataWarning,
+        )
     return table
 
 
@@ -219,10 +226,19 @@ def _places(column: pl.Series) -> pl.Series | None:
     if column.dtype.is_temporal():
         column = column.to_physical()
     text = as_text(column).str.strip_chars()
-    words, times = text.str.extract_groups(r"^(\D*)(\d+)$"), text.str.extract_groups(TIME)
+    words, times = text.str.extract_groups(r"^(\D*)(\d+)$"), [_time(one) for one in text.to_list()]
+    seconds = [None if one is None else one.replace(tzinfo=one.tzinfo or UTC).timestamp() for one in times]
     ways = (
         (pl.Series([""]), text.cast(pl.Float64, strict=False)),  # Kind of the values, and their places
         (words.struct.field("1"), words.struct.field("2").cast(pl.Float64)),
-        (times.struct.field("2"), times.struct.field("1").str.replace("T", " ").rank("dense")),
+        (pl.Series([one is not None and one.tzinfo is None for one in times]), pl.Series(seconds, dtype=pl.Float64)),
     )
     return next((place for kind, place in ways if kind.n_unique() == 1 and not place.null_count()), None)
+
+
+def _time(text: str | None) -> datetime | None:
+    """Read a time as ISO 8601 writes it; None where it is none."""
+    try:
+        return datetime.fromisoformat(re.sub(" ?UTC$", "Z", text or ""))
+    except ValueError:
+        return None

@@ -87,7 +87,9 @@ def may_name_model(name: str) -> bool:
 
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
-    ends = r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed)$"
+    ends = (
+        r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed|stderr)$"
+    )
     return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
 
@@ -115,6 +117,7 @@ def categories(column: pl.Series) -> pl.Series:
     return (column if column.dtype in _TEXT else column.cast(pl.String)).cast(pl.Categorical)
 
 
+NO_NAMES = ("nan", "none", "null", "undefined", "<na>")
 NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 BLANKS = "".join([*filter(str.isspace, map(chr, range(0x3001))), NO_WIDTH])
 """Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
@@ -138,12 +141,19 @@ def trimmed(source: str, column: pl.Series, name: str) -> pl.Series:
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
-    """Warn of names that differ in case, blanks, invisible characters, form of Unicode, zeros or ``.0`` alone."""
+    """Warn of names that differ in case, blanks, dashes, form of Unicode, zeros, ``.0`` or ``__`` for ``/`` alone.
+
+    And of names that stand for a missing one.
+    """
     text = names
     if (names.str.len_bytes() > names.str.len_chars()).any():
         text = pl.Series([unicodedata.normalize("NFC", one) for one in names.to_list()], dtype=pl.String)
+        text = text.str.replace_all(r"\p{Pd}", "-")
     seen = text.str.replace_all(f"[{NO_WIDTH}]", "").str.replace_all(r"\s+", " ").str.strip_chars()
-    look = seen.str.to_lowercase().str.replace(r"^0*(\d+?)(\.0+)?$", "${1}")
+    look = seen.str.to_lowercase().str.replace(r"^0*(\d+?)(\.0+)?$", "${1}").str.replace_all("__", "/", literal=True)
+    absent = names.filter(look.is_in(NO_NAMES))
+    if absent.len():
+        warn(f"{source}: {shown(absent.to_list())} is read as {name}, and may stand for none.", DataWarning)
     if look.n_unique() == names.len():
         return
     alike = pl.DataFrame({"name": names, "seen": seen, "look": look}).filter(look.is_duplicated())
@@ -153,9 +163,9 @@ def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
         for _, group, n_seen in groups.iter_rows()
     ]
     warn(
-        f"{source}: {alike.height} {name}s differ from another in case, blanks, invisible characters, zeros "
-        f"in front or '.0' alone: {first_few(found)}. They count as different; if they are the same, write them in one "
-        "way.",
+        f"{source}: {alike.height} {name}s differ from another in case, blanks, dashes, invisible characters, zeros "
+        f"in front, '.0' or '__' for '/' alone: {first_few(found)}. They count as different; if they are the same, "
+        "write them in one way.",
         DataWarning,
     )
 
@@ -284,6 +294,7 @@ PAIRS = (
     ("✓", "✗"),
     ("✔", "✘"),
     ("✅", "❌"),
+    ("+", "-"),
 )
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
@@ -451,17 +462,17 @@ def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Respo
 
 def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Return each column as text without blanks around it, null where missing."""
-    columns = {}
-    for column in frame:  # by hand, as names of columns may be empty, or patterns to polars
-        text = as_text(column).str.strip_chars()
-        is_missing = text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(value=True)
-        columns[column.name] = text.set(is_missing, None)
-    return columns
+    # by hand, as names of columns may be empty, or patterns to polars
+    texts = {column.name: as_text(column).str.strip_chars() for column in frame}
+    absent = [word for word in MISSING_WORDS if word != "-" or not any((text == "+").any() for text in texts.values())]
+    for name, text in texts.items():
+        texts[name] = text.set(text.str.to_lowercase().is_in(absent).fill_null(value=True), None)
+    return texts
 
 
 def as_text(column: pl.Series) -> pl.Series:
     """Write values as people do: 1 for 1.0."""
-    if column.dtype.is_nested():
+    if column.dtype.is_nested() or column.dtype == pl.Object:
         return pl.Series(
             column.name, [None if value is None else str(value) for value in column.to_list()], dtype=pl.String
         )
@@ -525,9 +536,11 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str
             else f"{shown(marks)} mark answers that are"
         )
         how_to_mark = how(missing_values=tuple(marks))
+        is_pair = len(kinds) == 2 and {word.casefold() for word in known} <= WRONG
+        right = f" If {quoted(marks[0])} is right, add: {how(true_value=marks[0])}\n" if is_pair else " "
         return (
-            f"{text} If {are} missing, add: {how_to_mark}{others_wrong}\nIf not, write numbers from 0 to 1 in the "
-            "file, 0.5 for half right."
+            f"{text}{right}If {are} missing, add: {how_to_mark}{others_wrong}\nIf not, write numbers from 0 to 1 in "
+            "the file, 0.5 for half right."
         )
     if len(kinds) <= 2:
         ways = [how(true_value=word) for word in counts]

@@ -1,5 +1,6 @@
 """Long tables: one row a response."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -75,10 +76,11 @@ def warn_of_dollars(source: str, unread: Sequence[str], columns: Sequence[str], 
 
 FAULTS = (
     *("incorrect", "isincorrect", "wrong", "iswrong", "failed", "isfailed", "failure", "isfailure", "errorrate"),
-    *("loss", "nll", "perplexity", "ppl", "rank", "toxicity", "wer", "cer", "mae", "mse", "rmse", "brier"),
+    *("loss", "nll", "perplexity", "ppl", "rank", "toxicity", "wer", "cer", "ter", "mae", "mse", "rmse", "brier"),
+    *("wordperplexity", "byteperplexity", "bitsperbyte", "distance", "editdistance", "exitcode", "returncode"),
     *("brierscore", "hallucination", "hallucinated", "ishallucination", "hallucinationrate", "ishallucinated"),
 )
-"""What others call a column in which less is better, without case, blanks and underscores."""
+"""What others call a column, or metric, in which less is better, without case, blanks and underscores."""
 
 
 def how_to_turn(frame: pl.DataFrame, column: str, *, is_told: bool) -> str:
@@ -88,16 +90,36 @@ def how_to_turn(frame: pl.DataFrame, column: str, *, is_told: bool) -> str:
     """
     if not is_called(column, FAULTS):
         return ""
-    at, values = jq_key(column), as_text(frame[column]).drop_nulls()
-    turned = "..."
+    program = f". + {{response: {_turned(frame[column])}}}"
+    return f"{_as_fault(column)}, {'give instead' if is_told else 'add'}: {how(jq=program)}"
+
+
+def _as_fault(name: str) -> str:
+    return f"{name!r} is called as what is wrong, and a higher response must be better. To turn it round"
+
+
+def _turned(column: pl.Series) -> str:
+    at, values = jq_key(column.name), as_text(column).drop_nulls()
     if values.cast(pl.Float64, strict=False).is_between(0.0, 1.0).sum() == values.len():
-        turned = f"(1 - ({at} | tonumber))"
-    elif values.str.to_lowercase().is_in(["true", "false"]).all():
-        turned = f'({at} | tostring | ascii_downcase == "false")'
-    return (
-        f"{column!r} is called as what is wrong, and a higher response must be better. To turn it round, "
-        f"{'give instead' if is_told else 'add'}: {how(jq=f'. + {{response: {turned}}}')}"
-    )
+        return f"(1 - ({at} | tonumber))"
+    are_words = values.str.to_lowercase().is_in(["true", "false"]).all()
+    return f'({at} | tostring | ascii_downcase == "false")' if are_words else "..."
+
+
+def _warn_of_faults(table: Table, spec: ReadingSpec, metric: pl.Series | None) -> None:
+    """Warn of a column, or of metrics, in which less is better; a metric that is turned round gets another name."""
+    response = spec.column("response")
+    if response not in table.frame.columns:
+        return
+    if turn := how_to_turn(table.frame, response, is_told=True):
+        warn(f"{table.source}: {turn}", DataWarning)
+    ours = f". + {{metric: {jq_key(spec.column('metric'))}, response: {jq_key(response)}}}"
+    for name in [] if metric is None else names_of(metric).to_list():
+        if is_called(name, FAULTS):
+            turned = _turned(table.frame.filter(metric == name)[response].alias("response"))
+            other = f". + {{metric: {json.dumps(f'1 - {name}')}, response: {turned}}}"
+            program = f"{ours} | if .metric == {json.dumps(name)} then {other} else . end"
+            warn(f"{table.source}: {_as_fault(name)}, add: {how(jq=program)}", DataWarning)
 
 
 def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntArray], list[str]]) -> None:
@@ -178,8 +200,6 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_columns(table.source, table.frame.columns, spec)
     columns, table = table.frame.columns, chosen_rows(table, spec)
     warn_of_dollars(table.source, other_names(columns, spec), columns, spec)
-    if spec.column("response") in columns and (turn := how_to_turn(table.frame, spec.column("response"), is_told=True)):
-        warn(f"{table.source}: {turn}", DataWarning)
     problems: list[str] = []
     ids, kinds = {}, {}
     for name in ("model_id", "item_id"):
@@ -218,6 +238,7 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     column = spec.column("scenario")
     alone: Alone | None = (lambda name: {"where": {column: name}}) if column in table.frame.columns else None
     metric = optional_names(table, spec.column("metric"))
+    _warn_of_faults(table, spec, metric)
     if metric is None or metric.n_unique() < 2:
         metric = None
     else:  # each is on a scale of its own

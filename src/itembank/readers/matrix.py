@@ -257,6 +257,22 @@ def without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
     return without_silent(matrix, has_model, has_item, f"{source}: ")
 
 
+FEW = 12
+"""So many answers may be alike by chance."""
+
+
+def warn_of_one_answer(matrix: ResponseMatrix, source: str) -> None:
+    """Warn of several models' responses that are all right, or all wrong, where others were not recorded."""
+    known, n_absent = matrix.responses[matrix.observed], int(np.count_nonzero(~matrix.asked))
+    if matrix.n_models > 1 and n_absent and known.size > FEW and known.min() == known.max() and known[0] in {0.0, 1.0}:
+        word, other = ("right", "wrong") if known[0] else ("wrong", "right")
+        warn(
+            f"{source}: all {known.size} responses are {word}, and {n_absent} pairs of model and item have none. If "
+            f"these are the {other} ones, write {1 - known[0]:.0f} for them.",
+            DataWarning,
+        )
+
+
 def warn_of_partial_runs(models: pl.DataFrame) -> None:
     """Warn of models that were run on a part of their tasks, as their table says; of new models that is no fault.
 

@@ -10,7 +10,17 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, remedy, says_instead, shown, warn
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    ParameterError,
+    did_you_mean,
+    quoted,
+    remedy,
+    says_instead,
+    shown,
+    warn,
+)
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.chosen_rows import parts_of
@@ -23,6 +33,7 @@ from itembank.readers.matrix import (
     refuse_means,
     to_matrix,
     warn_of_lost,
+    warn_of_one_answer,
     warn_of_partial_runs,
     without_empty,
 )
@@ -30,7 +41,7 @@ from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, joined_source, rename_model, rename_models, with_highest
-from itembank.readers.settling import warn_of_shares
+from itembank.readers.settling import warn_of_scales, warn_of_shares
 from itembank.readers.sources import TABLES, no_readers, source_called
 from itembank.readers.table import named_by_files, rows_in_memory, table_rows
 from itembank.responses.labels import IdKind, named, names_of
@@ -170,7 +181,14 @@ def matrix_of_rows(
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
         matrix = to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
+        for name in ("scenario", "subscenario"):
+            if name in matrix.items.columns:
+                tell_of_look_alikes(rows.source, matrix.items[name].drop_nulls().unique(maintain_order=True), name)
         refuse_means(matrix, rows.source)
+        warn_of_scales(
+            matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
+        )
+        warn_of_one_answer(matrix, rows.source)
         return without_empty(matrix, rows.source)
 
 
@@ -304,7 +322,20 @@ def _read_source(
     if source_format != "responses":
         parts = [with_highest(part, spec.max_response) for part in parts]
         _check_metric(parts, spec)
+    if spec.repeats == "last":
+        _tell_last(parts)
     return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+
+
+def _tell_last(parts: Sequence[ResponseRows]) -> None:
+    """Say which file is the last where several have rows of one model and item."""
+    pairs = pl.concat([part.frame.select("model_id", "item_id").unique().cast(pl.String) for part in parts])
+    if pairs.is_duplicated().any():
+        warn(
+            f"of rows in several files those of the last one count: {quoted(parts[-1].source)} comes last. If another "
+            "does, name the files in their order.",
+            DataWarning,
+        )
 
 
 def _check_metric(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:

@@ -177,6 +177,27 @@ def _lost(
     return (n, kind) if n.any() else None
 
 
+MOST_MARKS = 10.0
+"""Marks beyond are percentages and the like, of which some are more than 1 unless all are 0."""
+
+
+def warn_of_scales(responses: FloatArray, highest: float, names: Sequence[pl.Series], source: str) -> None:
+    """Warn of models, and scenarios, whose responses were shares before they were divided by `highest`, unlike others'.
+
+    Responses are (n_models, n_items); `names` those of each model, and the scenario of each item.
+    """
+    for axis, name in enumerate(names if highest > MOST_MARKS else ()):
+        tops = np.fmax.reduce(responses, axis=1 - axis) * highest
+        is_known = ~np.isnan(tops)
+        far, near = _far_and_near(tops[is_known], name.filter(is_known), ())
+        if near:
+            warn(
+                f"{source}: no response of {shown(near)} is more than 1 of {highest:g}, and some of {shown(far)} are. "
+                f"If the former were shares of 1, multiply them by {highest:g} in the file, or import them apart.",
+                DataWarning,
+            )
+
+
 Alone = Callable[[str], Mapping[str, Any]]
 """Choices of a `ReadingSpec` by which one scenario is read without the others."""
 
@@ -201,8 +222,14 @@ def row_problems(
         n_models = rows.frame["model_id"][outside].n_unique()
         divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
         given = np.flatnonzero(~np.isnan(response))
-        names = (_scenarios(rows) if scenario is None else scenario).gather(given)
-        advice = range_advice(response[given] * max_response, names, has_marks=has_marks, alone=alone)
+        names, marks = (
+            (_scenarios(rows) if scenario is None else scenario).gather(given),
+            response[given] * max_response,
+        )
+        models = rows.frame["model_id"].gather(given).cast(pl.String)
+        if marks.max() > MOST_MARKS and not _far_and_near(marks, names, ())[1] and _far_and_near(marks, models, ())[1]:
+            names, alone = models, None
+        advice = range_advice(marks, names, has_marks=has_marks, alone=alone)
         problems.append(
             f"response must lie in [0, 1]{divided}, got {plural(outside.size, 'value')} outside for {n_models} of "
             f"{rows.models.height} models: {rows.describe(outside)}. {advice}"
@@ -252,8 +279,8 @@ def range_advice(
     far, near = ([], []) if scenario is None else _far_and_near(values, scenario, marks)
     rest = kinds[~np.isin(kinds, marks)]
     if marks:
-        scale = 0.0 if near else _scale(rest)  # what divides some of them is said when the marks are gone
-        names = tuple(f"{one:g}" for one in marks)
+        scale = 0.0 if near or not rest.size else _scale(rest)  # what divides some is said when the marks are gone
+        names = tuple(repr(one).removesuffix(".0") for one in marks)
         choices = {"missing_values": names, **({"max_response": scale} if scale else {})}
         are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
         ends = f" and the others end at {scale:g}" if scale else ""
@@ -300,7 +327,7 @@ def _advice_apart(kinds: FloatArray, far: Sequence[str], near: Sequence[str], al
 def _marks(kinds: FloatArray) -> list[float]:
     """Return the values of these, (n_kinds,) in order, that probably stand for a missing answer."""
     negative, rest = kinds[kinds < 0.0], kinds[kinds >= 0.0]
-    if negative.size and rest.size:
+    if negative.size and (rest.size or kinds.tolist() == [-1.0]):
         are_few = negative.size == 1 or (negative.size <= 3 and rest[-1] <= 1.0)
         are_codes = are_few and bool((negative == np.floor(negative)).all())
         return [float(one) for one in negative] if are_codes else []

@@ -60,8 +60,26 @@ from itembank.readers.table_files import (
     read_table_file,
 )
 from itembank.readers.telling_apart import kind_of
-from itembank.readers.wide_table import ANSWERS, RIGHT_ANSWERS, WIDE_ITEMS, how_to_compare, how_to_list, rows_of_wide
-from itembank.responses.error_kinds import ERROR_COLUMNS, STATUS_COLUMNS, is_called, is_error_word, is_of_run
+from itembank.readers.wide_table import (
+    ABOUT_THINGS,
+    ANSWERS,
+    OF_MODELS,
+    OF_THINGS,
+    RIGHT_ANSWERS,
+    WIDE_ITEMS,
+    how_to_compare,
+    how_to_list,
+    rows_of_wide,
+)
+from itembank.responses.error_kinds import (
+    ERROR_COLUMNS,
+    FLAG_COLUMNS,
+    STATUS_COLUMNS,
+    error_kind,
+    is_called,
+    is_error_word,
+    is_of_run,
+)
 from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
 from itembank.tables import plural
 
@@ -127,8 +145,10 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
-"""What tells in a row of one answer option whether a model chose it."""
+CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked", "valid", "isvalid", "islatest")
+"""What tells whether a row counts, such as that of the answer option that a model chose."""
+LEFT_OUT = ("deleted", "isdeleted", "excluded", "isexcluded", "invalid", "isinvalid", "invalidated", "superseded")
+"""What tells whether it does not."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -161,14 +181,15 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
-    for name in (n for n in columns if is_called(n, CHOSEN) and n not in {response, *spec.where}):
+    for name in (n for n in columns if is_called(n, (*CHOSEN, *LEFT_OUT)) and n not in {response, *spec.where}):
         values = first({name})[name]
         found, bad = numbers(values.to_frame())
         if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
-            chosen = as_text(values)[int(found[:, 0].argmax())]
+            place = found[:, 0].argmin() if is_called(name, LEFT_OUT) else found[:, 0].argmax()
+            kept = as_text(values)[int(place)]
             warn(
-                f"{source}: {name!r} may tell which answer option was chosen. If a row is one option, only those "
-                f"chosen count: add {how(where={name: chosen})}",
+                f"{source}: {name!r} may tell which rows count, such as the answer option that was chosen. If so, add: "
+                f"{how(where={name: kept})}",
                 DataWarning,
             )
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
@@ -212,7 +233,7 @@ def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
         return
     may = "may be models" if len(others) > 1 else "may be a model, which is not read"
     words = f"{path}: {shown(others)} {may}: right or wrong as {response!r} is"
-    advice = f"If columns are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
+    advice = f"If columns are models, add: {remedy(*WIDE_ITEMS)}"
     if len(others) > 1:
         own = how(columns={"response": response})
         raise DataError(f"{words}. {advice}; if {response!r} alone is the response, add: {own}")
@@ -301,9 +322,10 @@ def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpe
         return
     # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
     # wrong answer
-    names = [name for name in rows.others.names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))]
-    for column in rows.others.load(names) if names else ():
-        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, error_kind))
+    tests_of = {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
+    for column in rows.others.load([*tests_of]) if tests_of else ():
+        is_error = tests_of[column.name]
         words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
         n_rows = int((column.is_in(words) & rows.frame["response"].is_not_nan()).sum())
         if n_rows:
@@ -444,9 +466,7 @@ def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
         return spec
     if spec.column(ours) in table.frame.columns or not {"model_id", "item_id"}.isdisjoint(table.frame.columns):
         return spec
-    other = (
-        "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(WIDE_ITEMS, '--as wide-items')}."
-    )
+    other = "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(*WIDE_ITEMS)}."
     which = f"the first column, {first!r}" if first else "the first column, which has no name"
     found = replace(spec, columns={**spec.columns, ours: first})
     warn(f"{table.source}: read {which}, as {ours}.{other}{_others_read(table.frame.columns, found)}", DataWarning)
@@ -517,18 +537,6 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
     except DataError:
         return False
     return True
-
-
-ABOUT_THINGS = (
-    *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
-    *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata"),
-    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility"),
-)
-"""What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
-OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
-"""The same of summaries of models' results."""
-OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
-"""Beginning of other such names: is_final, n_options."""
 
 
 def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:

@@ -34,7 +34,7 @@ from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
 from itembank.tables import plural
 
-WIDE_ITEMS = "format='wide-items'"
+WIDE_ITEMS, WIDE_MODELS = ((f"format={name!r}", f"--as {name}") for name in ("wide-items", "wide-models"))
 RIGHT_ANSWERS = (
     *("target", "label", "gold", "reference", "expected", "groundtruth", "goldanswer", "correctanswer"),
     *("truelabel", "goldlabel", "ytrue", "expectedanswer"),
@@ -45,6 +45,21 @@ GIVEN_ANSWERS = (
 )
 ANSWERS = ("answer", *RIGHT_ANSWERS, *GIVEN_ANSWERS)
 """What others call an answer, right or given, without case, blanks and underscores; it groups no items."""
+ABOUT_THINGS = (
+    *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
+    *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata", "seed", "temperature"),
+    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
+)
+"""What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
+OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+"""The same of summaries of models' results."""
+METRICS = re.compile(
+    r"(mean|avg|std|median|max|min)?(acc|accuracy|accnorm|em|exact|exactmatch|contains|passrate|f1|f1score|bleu|rougel"
+    r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
+)
+"""What a metric of one model's answers, or how they were asked for, is called: that is no model."""
+OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
+"""Beginning of other such names: is_final, n_options."""
 SUMMARIES = re.compile(
     r"(^|[\s_.-])(precision|recall|f1|auc|auroc|mrr|ndcg|bleu|rouge\w*|rmse|mae|win[\s_-]?rate|elo|stderr"
     r"|standard[\s_-]error|spearman|pearson|kendall)([\s_.@-]|$)",
@@ -107,7 +122,7 @@ def _ids_and_values(
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
         raise DataError(f"{table.source}: " + " ".join(problems))
     may_be_models = key != "item_id" or spec.format != "auto"
-    all_models = f"\nIf all are models, add: {remedy(WIDE_ITEMS, '--as wide-items')}"
+    all_models = f"\nIf all are models, add: {remedy(*WIDE_ITEMS)}"
     if not may_be_models and (no_models := _no_models(table.frame, others)):
         raise DataError(
             f"{table.source}: every column but {column} must hold the responses of a model, and some are called "
@@ -150,9 +165,8 @@ def _ids_and_values(
         )
     else:
         is_mostly = 2 * np.count_nonzero(is_neither, axis=0) > np.count_nonzero(known, axis=0)
-        _warn_of_no_responses(
-            table.source, others, shares, [one for one, own in zip(others, is_mostly, strict=True) if own], key
-        )
+        mostly = [one for one, own in zip(others, is_mostly, strict=True) if own]
+        _warn_of_no_responses(table.source, others, shares, mostly, key, is_told=spec.format != "auto")
     if problems or found_ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return *found_ids, others, responses
@@ -160,16 +174,28 @@ def _ids_and_values(
 
 def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
     """Say how columns that are called as answers, attempts or responses are read; empty where they may be models."""
-    called = [name for name in others if any(plain_name(name) in names["response"] for names in NAMES_IN_TURN)]
-    to_take = f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': '...'})}"
+    usual = {name for names in NAMES_IN_TURN for name in names["response"]}
+    called = [name for name in others if plain_name(name) in usual or METRICS.fullmatch(plain_name(name))]
+    taken = called[0] if len(called) == 1 else "..."
+    to_take = f" Some are called as responses: {shown(called)}. To take one, add: {how(columns={'response': taken})}"
     to_list = how_to_list(frame.columns) if attempts_of(others) == others else ""
-    return how_to_compare(frame) or to_list or to_take * (len(called) > 1)
+    return how_to_compare(frame) or to_list or to_take * bool(called)
+
+
+def _things(names: Sequence[str], shares: Sequence[str], key: str) -> list[str]:
+    """Return the columns that by name are what is known of items, or models, or sum them up."""
+    usual = (*ABOUT_THINGS, *((*OF_MODELS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
+    measures = [name for name in shares if is_measure(name) and not SUMMARIES.search(name)]
+    return [name for name in names if name in measures or is_called(name, usual) or OF_THINGS.match(name)]
 
 
 def _warn_of_no_responses(
-    source: str, names: Sequence[str], shares: Sequence[str], mostly: Sequence[str], key: str
+    source: str, names: Sequence[str], shares: Sequence[str], mostly: Sequence[str], key: str, *, is_told: bool
 ) -> None:
-    """Warn of columns that may hold something else: `shares` have some, `mostly` most between 0 and 1."""
+    """Warn of columns that may hold something else: `shares` have some, `mostly` most between 0 and 1.
+
+    Their names say nothing where somebody told the layout.
+    """
     summaries = [name for name in shares if key == "model_id" and SUMMARIES.search(name)]
     if len(summaries) > 1:
         warn(
@@ -177,6 +203,13 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
+    things = [] if is_told else _things(names, shares, key)
+    if 0 < len(things) < len(names):
+        known, read = ("models", "items") if key == "model_id" else ("items", "models")
+        layout = WIDE_MODELS if key == "model_id" else WIDE_ITEMS
+        ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
+        warn(f"{source}: {shown(things)} may tell of {known}, and count as {read}. If they do, {ways}", DataWarning)
+        mostly = [name for name in mostly if name not in things]
     # items may well be graded where most are not, and models are asked the same items
     if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
         warn(

@@ -16,21 +16,32 @@ _SIGNS: Sequence[tuple[str, str]] = (
     ("harness", r"rate.?limit|too many requests|\b(429|5\d\d)\b|infra|harness|docker|container|environment|sandbox"),
     ("time-out", r"time.?d?.?out|time.?limit|time was up|deadline"),
     ("judge", r"judge|grader|grading|scorer|scoring|verifier|unparsed|reward.?file"),
-    ("limit", r"limit|context.?(length|window|size|overflow)|max.?(tokens|turns|steps|length)|truncated|budget"),
+    (
+        "limit",
+        r"limit|^length$|context.?(length|window|size|overflow)|max.?(tokens|turns|steps|length)|truncated|budget",
+    ),
     ("harness", r"setup|connection|network|server|service|unavailable|\bapi\b|cancel|\boom\b|out.?of.?memory|install"),
 )
 NOT_AN_ERROR = frozenset(
     (
         *("", "0", "0.0", "200", "200.0", "none", "null", "nan", "na", "n/a", "no", "false", "-", "{}", "[]"),
         *("no error", "no errors", "no_error", "noerror", "without error", "no exception"),
-        *("ok", "success", "succeeded", "complete", "completed", "done", "finished", "pass", "passed"),
+        *("ok", "success", "succeeded", "complete", "completed", "done", "finished", "pass", "passed", "scored"),
+        *("stop", "stopped", "end_turn", "eos", "stop_sequence", "tool_calls", "graded", "evaluated", "submitted"),
     )
 )
 """Texts in a column of errors that say that there was none, in lower case."""
-STATUS_COLUMNS = ("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus")
+STATUS_COLUMNS = (
+    *("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus", "finishreason", "stopreason"),
+)
 """What others call a column that says by a word how an attempt ended, without case, blanks and underscores."""
-ERROR_COLUMNS = ("errors", "errormessage", "errormsg", "errortype", "exception", "exceptioninfo", "exceptiontype")
+ERROR_COLUMNS = (
+    *("errors", "errormessage", "errormsg", "errortype", "errorcode", "exception", "exceptioninfo", "exceptiontype"),
+    *("httpstatus", "httpcode", "statuscode", "failurereason", "failuremode"),
+)
 """The same of one that tells an error: of the run, or of the answer, which is then a wrong one."""
+FLAG_COLUMNS = ("iserror", "haserror", "errored", "iserrored", "timedout", "istimeout", "hastimedout", "crashed")
+"""The same of one that says whether there was an error."""
 _WORDS = re.compile(
     r"(err|errored|crash(ed)?|time.?d?.?out|infra(structure)?.?failure|oom|rate.?limit(ed)?"
     r"|(?!no.)([\w.-]+ )?[\w.-]*(error|exception)( *[:(].*)?)"

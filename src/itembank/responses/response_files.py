@@ -75,6 +75,8 @@ def check_response_destination(path: Path) -> None:
     if path.suffix.lower() != ".parquet":
         raise ParameterError(f"a response file is a Parquet file; its name must end in .parquet, got {path.name!r}.")
     check_destination(path)
+    if path.is_file() and not is_response_file(path):
+        raise ParameterError(f"{path} is no response file, and is not overwritten. Delete it, or name another place.")
 
 
 def is_response_file(path: Path) -> bool:

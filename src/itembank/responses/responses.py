@@ -475,13 +475,16 @@ def without_silent(
     matrix: ResponseMatrix, has_model: BoolArray, has_item: BoolArray, where: str = ""
 ) -> ResponseMatrix:
     """Leave out models (n_models,) and items (n_items,) without an answer, and name them in a `DataWarning` of each."""
-    for what, names, has_any in (
-        ("models have no answer to any item", matrix.model_ids, has_model),
-        ("items have no answer by any model", matrix.item_ids, has_item),
+    scenario = matrix.items["scenario"]
+    gone = sorted({*scenario} - {*scenario.filter(pl.Series(has_item))})
+    lost = f" So all of {shown(gone)} is gone, and no score counts it." * bool(gone)
+    for what, names, has_any, more in (
+        ("models have no answer to any item", matrix.model_ids, has_model, ""),
+        ("items have no answer by any model", matrix.item_ids, has_item, lost),
     ):
         silent = [names[index] for index in np.flatnonzero(~has_any).tolist()]
         if silent:
-            message = f"{where}{len(silent)} of {len(names)} {what} and are left out: {shown(silent)}."
+            message = f"{where}{len(silent)} of {len(names)} {what} and are left out: {shown(silent)}.{more}"
             warn(message, DataWarning)
     if has_model.all() and has_item.all():
         return matrix
