@@ -160,8 +160,8 @@ def test_drift_since_a_day_and_journals_in_the_order_of_their_answers(run, bank_
 
 def test_of_many_drifted_items_those_furthest_off_are_listed(capsys):
     row = {"scenario": "a", "n_models": 5, "difference": -0.25, "z": -3.0, "verdict": "harder"}
-    table = pl.DataFrame([{"item_id": f"q{k:02}", **row} for k in range(23)])
-    for n, said in ((23, "3 more drifted items"), (20, "")):
+    table = pl.DataFrame([{"item_id": f"q{k:02}", **row} for k in range(31)])
+    for n, said in ((31, "11 more drifted items"), (20, "")):
         _print_drift(ItemDrift("bank", 10, "", table.head(n), 0.0, is_limited=False))
         printed = capsys.readouterr()
         assert ("q19" in printed.out, "q20" in printed.out, "more drifted" in printed.err) == (True, False, bool(said))
