@@ -6,17 +6,20 @@ import pytest
 from itembank.auditing.item_drift import LARGEST_Z, PastResiduals, _counted_z, marked_by_chance, standardised_sums
 
 
-@pytest.mark.parametrize(("spread", "n_new"), [(0.22, 10), (0.3, 10), (0.45, 10), (0.25, 18)])
-def test_as_many_are_expected_as_new_models_of_the_same_kind_mark(spread, n_new):
+@pytest.mark.parametrize(
+    ("spread", "n_new", "scatter"), [(0.22, 10, 1), (0.3, 10, 1), (0.45, 10, 1), (0.25, 18, 1), (0.22, 4, 1.3)]
+)
+def test_as_many_are_expected_as_new_models_of_the_same_kind_mark(spread, n_new, scatter):
     """Past residuals are about the mean of the others, as cross-validated ones are, and sum to nothing."""
     rng, n_past, n_items = np.random.default_rng(n_new), 40, 8000
     past, new = spread * rng.normal(size=(n_past, n_items)), spread * rng.normal(size=(n_new, n_items))
-    new = new - past.mean(axis=0)
+    new = scatter * (new - past.mean(axis=0))
     past = (past - past.mean(axis=0)) * n_past / (n_past - 1)
     known = PastResiduals.of(past, np.zeros(n_items))
     z, _ = standardised_sums(new, known, np.ones(n_items))
     marked = int(np.sum(_counted_z(z, new) > LARGEST_Z))
-    expected = marked_by_chance(past, past, np.zeros(n_items), np.ones(new.shape, dtype=bool), n_draws=10)
+    seen = np.ones(new.shape, dtype=bool)
+    expected = marked_by_chance(past, past, np.zeros(n_items), seen, n_draws=10, scatter=scatter)
     assert marked > 25
     assert expected == pytest.approx(marked, rel=0.25)
 

@@ -10,6 +10,8 @@ import pytest
 import itembank as ib
 from itembank.auditing.bank_check import BankCheck, judged
 from itembank.auditing.item_audit import audit_items
+from itembank.auditing.item_drift import ItemDrift
+from itembank.cli.check import _print_drift
 from itembank.cli.options import ids_of_file
 from tests.auditing.panels import make_answers, make_faulty
 from tests.bank.banks import make_bank
@@ -154,6 +156,16 @@ def test_drift_since_a_day_and_journals_in_the_order_of_their_answers(run, bank_
     assert 0.0 < found["fit"][0]["order_p_value"] <= 1.0
     assert run("check", bank_folder, journal, new_run).code == 2
     assert run("check", bank_folder, journal, "--only", "drift").code == 2
+
+
+def test_of_many_drifted_items_those_furthest_off_are_listed(capsys):
+    row = {"scenario": "a", "n_models": 5, "difference": -0.25, "z": -3.0, "verdict": "harder"}
+    table = pl.DataFrame([{"item_id": f"q{k:02}", **row} for k in range(31)])
+    for n, said in ((31, "11 more drifted items"), (20, "")):
+        _print_drift(ItemDrift("bank", 10, "", table.head(n), 0.0, is_limited=False))
+        printed = capsys.readouterr()
+        assert ("q19" in printed.out, "q20" in printed.out, "more drifted" in printed.err) == (True, False, bool(said))
+        assert said in printed.err
 
 
 def test_what_changed_is_said_first(run, tmp_path, new_run):

@@ -10,7 +10,15 @@ from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.parents import error_sizes, kin_weights, squared_differences
+from itembank.estimation.parents import (
+    PastModels,
+    error_sizes,
+    kin_of,
+    kin_weights,
+    nearness,
+    shares,
+    squared_differences,
+)
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import full_scores, having, held, new_models, shared_bank
 
@@ -147,3 +155,19 @@ def test_weights_fall_by_the_answers_that_differ(rng):
     weights = kin_weights(differing, eligible, named=2)
     by_hand = eligible * 5.0 ** -(differing - 2.0 * (np.arange(5) == 2))
     assert weights == pytest.approx(by_hand / by_hand.sum(axis=1, keepdims=True))
+    (full, told), own = rng.random((2, 5, 4)), rng.random((3, 4))
+    kin = kin_of(answers, own, PastModels(np.arange(5), past, full, told), eligible, named=2)
+    for row, weight in enumerate(weights):
+        mean = np.average(full - told, axis=0, weights=weight)
+        assert kin.score[row] - own[row] == pytest.approx(mean)
+        assert kin.spread[row] == pytest.approx(np.average((full - told - mean) ** 2, axis=0, weights=weight))
+        assert kin.disagreement[row] == pytest.approx((weight @ differing[row] + 0.5) / 20)
+
+
+def test_what_kin_are_worth_is_learnt_from_past_models_that_are_as_like_theirs(rng):
+    x = np.array([0.0, 1.0, 4.0, 9.0])  # of roots 0 to 3
+    assert nearness(np.zeros(1), x, 3) == pytest.approx(np.array([[1.0, (7 / 8) ** 3, 0.0, 0.0]]), abs=1e-5)
+    assert nearness(x, x, 3)[0] == pytest.approx([0.0, (26 / 27) ** 3, (19 / 27) ** 3, 0.0], abs=1e-5)  # not itself
+    near, (step, wanted) = rng.random((1, 6)), rng.normal(size=(2, 6, 1))
+    slope = np.polyfit(np.append(step, 0.0), np.append(wanted, 0.0), 1, w=np.append(np.sqrt(near), 1e6))[0]
+    assert shares(near, step, wanted, 6) == pytest.approx(slope / 1.5, rel=1e-6)  # three more, of no use

@@ -139,7 +139,7 @@ def test_what_is_no_answer_is_a_failure_and_not_a_zero(command, reason):
     [
         (r"printf 'score: 0.5\nscore: 0.75\nend\n'", r"score: ([\d.]+)", 0.75),
         (r"printf '1\n0\nx 1\n'", r"^[01]$", 0.0),
-        ("echo a=0.25", r"(\w+)=(?P<response>[\d.]+)", 0.25),
+        *(("echo a=0.25", pattern, 0.25) for pattern in (r"(\w+)=(?P<response>[\d.]+)", r"([\d.]+(.))")),
         *((f"echo {said}", r"score: (.*)", None) for said in ("score: great", "nothing", "score: nan")),
         ("echo score", r"(x)?score", None),
         *(("exit 0", None, 1.0), ("exit 1", None, 0.0), ("exit 2", None, None), ("kill -15 $$", None, None)),

@@ -149,13 +149,14 @@ def test_many_failures_in_a_row_end_the_run_and_lose_no_item(drive_session):
 
     def run_item(item):
         calls.append(item)
-        if len(calls) > 4:
+        if not 1 < len(calls) <= 5:
             raise ConnectionError("provider is down")
         return 1.0
 
-    with pytest.raises(RunError, match=r"6 attempts in a row failed.*provider is down\. Fix"):
-        drive_session(session, run_item, 1, retries=1, max_failures=6)
-    assert len(calls) == 10
+    with pytest.raises(RunError, match=r"5 attempts in a row failed.*provider is down\. Fix") as failed:
+        drive_session(session, run_item, 1, retries=1, max_failures=5)
+    assert f"The last was item '{calls[-1]}': " in str(failed.value)
+    assert (len(calls), calls[0]) == (10, calls[1])  # the first failure was alone
     assert session.n_items == 4
     drive_session(session, ANSWERS.get, 3)
     assert session.n_items == 20

@@ -10,7 +10,13 @@ import pytest
 import itembank as ib
 from itembank.irt.bernoulli import probability
 from itembank.pages.blocks import Caution, Chart, Facts, Text
-from itembank.pages.comparison_charts import MOST_MODELS, PairFinding, pair_number, probability_words
+from itembank.pages.comparison_charts import (
+    MOST_MODELS,
+    PairFinding,
+    pair_number,
+    probability_words,
+    scenario_differences,
+)
 from itembank.pages.comparison_page import comparison_page, deciding_items
 from itembank.pages.gate_page import gate_page
 from itembank.tabular import Fact
@@ -48,7 +54,7 @@ def pair(bank):
 
 @pytest.fixture(scope="module")
 def ranking(bank):
-    return page_of(bank, results(bank, np.linspace(-2.0, 2.0, 6)))
+    return page_of(bank, results(bank, [-2.0, 0.4, -1.2, 2.0, -0.4, 1.2]))
 
 
 def test_the_answer_names_the_better_model_its_lead_and_how_sure_that_is(pair):
@@ -96,7 +102,7 @@ def test_models_that_answered_alike_cannot_be_told_apart(bank):
 
 
 def test_items_that_decide_add_up_to_the_raw_difference(bank):
-    matrix = results(bank, [0.0, 0.2], n_items=60)
+    matrix = results(bank, [0.2, 0.0], n_items=60)
     found = ib.compare(bank, matrix, method="paired")
     items = deciding_items(bank, matrix, None, ("m1", "m0"))
     assert sum(items.columns["contribution"]) == pytest.approx(100.0 * found.pairs.raw_difference[0, 0])
@@ -105,6 +111,13 @@ def test_items_that_decide_add_up_to_the_raw_difference(bank):
     columns = [items.columns[name] for name in ("first", "second", "contribution")]
     for first, second, value in zip(*columns, strict=True):
         assert (first > second) == (value > 0.0)
+    every = ib.compare(bank, matrix, target="all")
+    drawn = scenario_differences(every, PairFinding.of(every, 0, every.targets.index(every.last))).data[0].columns
+    places = [every.targets.index(name) for name in drawn["target"]]
+    assert drawn["difference"][0] > 0.0 > min(drawn["difference"])  # the one that is better overall is not in all
+    for name, ends in (("difference", every.difference.value), ("low", every.tests.joint_low)):
+        np.testing.assert_allclose(drawn[name], 100.0 * ends[0, places])
+    np.testing.assert_allclose(drawn["probability"], every.tests.probability_b_better[0, places])
 
 
 def test_a_ranking_has_its_order_groups_and_pairs(ranking):

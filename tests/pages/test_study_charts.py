@@ -30,7 +30,7 @@ from itembank_studies.papers.item_predictions import CELLS, summarised
 from itembank_studies.papers.scenario_homogeneity import homogeneity
 from itembank_studies.papers.selection_weights import selection_weights
 from itembank_studies.papers.task_overview import task_overview
-from itembank_studies.prediction.error_curves import errors_by
+from itembank_studies.prediction.error_curves import differences, errors_by
 from itembank_studies.prediction.prediction_spec import Assessor
 from itembank_studies.results import StudyResult
 from itembank_studies.run import run_prediction
@@ -159,7 +159,9 @@ def test_dimensions_show_shares_eigenvalues_and_errors_held_out(dims, tmp_path):
     np.testing.assert_array_equal(values["share"], dims.shares[:20])
     np.testing.assert_array_equal(values["threshold"], dims.thresholds[:20])
     np.testing.assert_array_equal(errors["change"], dims.relative_errors.ravel())
-    np.testing.assert_allclose(errors["high"] - errors["change"], dims.relative_standard_errors.ravel())
+    for end, sign in (("low", -1.0), ("high", 1.0)):
+        doubt = sign * dims.relative_standard_errors.ravel()
+        np.testing.assert_allclose(np.subtract(errors[end], errors["change"]), doubt, atol=1e-12)
     assert list(dict.fromkeys(errors["asked"])) == ["10 items", "50 items"]
     assert errors["dims"] == [1, 2, 4, 1, 2, 4]
     assert chart.title == (
@@ -356,6 +358,10 @@ def test_assessors_are_drawn_task_by_task_or_by_their_abilities(result):
     assert list(data["n_dims"]) == [1, 2] * 3
     np.testing.assert_array_equal(data["percent"][::2], 0.0)
     np.testing.assert_allclose(data["percent"][1::2], 100.0 * (two / one - 1.0), rtol=1e-6)
+    ratios = differences(result.errors, "2pl, random").filter(assessor="mirt, random", set="extrapolation")
+    doubt = 100.0 * np.kron(ratios.filter(n_calibration_tasks=3).sort("budget")["ratio_se"], [0.0, 1.0])
+    for end, sign in (("low", -1.0), ("high", 1.0)):
+        np.testing.assert_allclose(data[end], data["percent"] + sign * doubt)
     assert "abilit" in chart.title
     with pytest.raises(ParameterError, match="item models of one, and of other numbers of abilities"):
         prediction_chart(result, "dims", assessors=("2pl, random", "2pl, fisher"))

@@ -212,8 +212,11 @@ def fitted(values, scenarios):
 
 def test_an_estimate_says_what_is_predicted(sixty_items):
     bank, new = sixty_items, new_models(sixty_items)
-    scores = estimate(bank, new, selection=select(bank, 12, predict="law", rng=0))
+    chosen = select(bank, 12, predict="law", rng=0)
+    scores = estimate(bank, new, selection=chosen)
     at = scores.targets.index("law")
+    widths = (scores.high - scores.low)[:, at] / 2.0
+    assert chosen.never_asked[0]["half_width"] == pytest.approx(np.median(widths), rel=0.15)
     assert (scores.is_predicted[:, at].all(), scores.is_predicted[:, -1].any()) == (True, False)
     said = "'law': no item was answered, and the score is predicted from the other answers."
     assert scores.said_of_predicted() == said

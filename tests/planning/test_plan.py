@@ -194,6 +194,10 @@ def test_forecast_is_what_more_models_bring(rng):
         mean, last = responses.responses[:n_past].mean(axis=0), responses.responses[8]
         left, sample = 1.0 - np.corrcoef(mean, last)[0, 1] ** 2, t.ppf(0.975, 199) * np.sqrt(0.25 / 200 * 0.95)
         assert half == pytest.approx(sample * np.sqrt(left), rel=0.05)
+    alike = ResponseMatrix.create(np.repeat(responses.responses[:1], 3, axis=0))
+    now, later = plan_models(start(alike.items, alike), 200, more=(5,))["half_width"]
+    left = [1.0 - 0.99**2 * k / (1.0 + 0.99 * (k - 1)) for k in (3, 8)]  # never sure: a correlation of 0.99
+    assert later / now == pytest.approx(np.sqrt(left[1] / left[0]))
 
 
 def prospect(bank, **choices):

@@ -355,6 +355,9 @@ def test_what_fits_a_budget_follows_what_the_model_costs(times):
     value, low, high = session.whole_costs["output_tokens"]
     assert low < times * sum(COST.values()) < high
     assert value == pytest.approx(times * sum(COST.values()), rel=0.1)
+    rest, least, most = np.array([value, low, high]) - session.costs["output_tokens"]  # lognormal, of this mean
+    variance = (0.5 * math.log(most / least) / norm.ppf(0.975)) ** 2
+    assert math.sqrt(least * most) == pytest.approx(rest * math.exp(-0.5 * variance))
 
 
 def test_tokens_count_input_by_half_or_as_the_cost_unit_says():

@@ -70,7 +70,7 @@ class Plan(Tabular):
     estimand: Estimand
     n_total: int
     bank_id: str
-    n_trials: int = 1
+    n_trials: int
 
     @property
     def n_items(self) -> int | None:

@@ -263,12 +263,15 @@ FEW = 12
 
 def warn_of_one_answer(matrix: ResponseMatrix, source: str) -> None:
     """Warn of several models' responses that are all right, or all wrong, where others were not recorded."""
-    known, n_absent = matrix.responses[matrix.observed], int(np.count_nonzero(~matrix.asked))
-    if matrix.n_models > 1 and n_absent and known.size > FEW and known.min() == known.max() and known[0] in {0.0, 1.0}:
-        word, other = ("right", "wrong") if known[0] else ("wrong", "right")
+    one = float(np.fmax.reduce(matrix.responses, axis=None, initial=np.nan))
+    if matrix.n_models == 1 or one not in {0.0, 1.0} or np.fmin.reduce(matrix.responses, axis=None) != one:
+        return
+    n_known, n_absent = np.count_nonzero(matrix.observed), np.count_nonzero(~matrix.asked)
+    if n_absent and n_known > FEW:
+        word, other = ("right", "wrong") if one else ("wrong", "right")
         warn(
-            f"{source}: all {known.size} responses are {word}, and {n_absent} pairs of model and item have none. If "
-            f"these are the {other} ones, write {1 - known[0]:.0f} for them.",
+            f"{source}: all {n_known} responses are {word}, and {n_absent} pairs of model and item have none. If "
+            f"these are the {other} ones, write {1 - one:.0f} for them.",
             DataWarning,
         )
 

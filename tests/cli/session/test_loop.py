@@ -110,7 +110,9 @@ def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_fol
     assert run.json("session", "status", journal)["is_precise"]
     outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "Stopped: the goal of ±0.4 (40 points) was reached" in outcome.err
+    (score,) = (row for row in run.json("session", "status", journal)["scores"] if row["target"] == "overall")
+    half = f"{50.0 * (score['high'] - score['low']):.1f}"
+    assert f"Stopped: the goal of ±0.4 (40 points) was reached, the half-width is {half} points." in outcome.err
     assert ids(run, journal, "-n", 5) == asked[-1:]
     run("session", "tell", journal, asked[-1], "--failed")
     assert ids(run, journal) == []

@@ -1,8 +1,9 @@
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from itembank_scaling.pass_at_k import interval_calibration as kernel
 from itembank_scaling.pass_at_k.curve import pass_at_k_curve
@@ -55,6 +56,15 @@ def test_the_quantile_of_some_models_holds_for_one_more(n_models):
     assert held == pytest.approx(0.95, abs=0.001)  # standard error .0003
     assert np.quantile(values, 0.95, axis=1).mean() < 0.935  # at position .95 (n - 1) + 1 of n + 1
     assert kernel.share_within(kernel.FEWEST_TRIED, 0.95) == 1.0
+
+
+def test_a_factor_is_how_far_off_the_furthest_is_and_what_is_all_but_certain_has_no_say():
+    n = kernel.FEWEST_TRIED
+    at, off = logit([*np.linspace(0.1, 0.9, n), 1.0 - 1e-6]), [*np.linspace(-1.5, 2.0, n), 5.0]
+    ends = ({"low": a - 1.0, "high": a + 1.0, "truth": a + far} for a, far in zip(at, off, strict=True))
+    known = ({name: expit(np.full((1, 1), one)) for name, one in each.items()} for each in ends)
+    curves = [SimpleNamespace(values=np.full((1, 1, 1), expit(a)), **each) for a, each in zip(at, known, strict=True)]
+    np.testing.assert_allclose(kernel._factors(curves, 0, 0.95), [2.0])
 
 
 def test_factors_between_and_beyond_the_k_that_were_tried_widen_on_the_logit(samples):
