@@ -16,6 +16,7 @@ from itembank.auditing.item_drift import (
     ItemDrift,
     PastResiduals,
     find_drift,
+    grains,
     item_drift,
     marked_by_chance,
     standardised_sums,
@@ -269,6 +270,17 @@ def test_z_of_a_regression_learnt_from_few_models_is_normal(n_past):
     assert z.std() == pytest.approx(1.0, abs=0.05)
 
 
+def test_z_of_weaker_models_is_normal_also_where_what_is_expected_is_curved():
+    rng, n_past, n_items, n_new = np.random.default_rng(0), 200, 4000, 30
+    curve, past_factor = 0.3 * rng.normal(size=n_items), rng.normal(size=(n_past, 1))
+    new_factor = -1.5 + 0.5 * rng.normal(size=(n_new, 1))
+    old, new = (curve * (f**2 - 1.0) + rng.normal(size=(f.size, n_items)) for f in (past_factor, new_factor))
+    past = PastResiduals.of(old, past_factor, np.zeros(n_items), np.ones(n_items))
+    z, _, _ = standardised_sums(new, past, new_factor)
+    assert abs(z.mean()) < 0.1
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+
+
 @pytest.mark.parametrize("n_new", [5, 30])
 def test_by_chance_as_many_items_are_marked_as_normal_deviates_are_beyond_the_bound(n_new):
     """Also where as many new models are examined as there are past ones, whose residuals sum to nothing."""
@@ -313,6 +325,26 @@ def test_items_are_judged_by_those_that_are_not_marked():
     assert_allclose(found.z[8:], alone.z)
 
 
+def test_answers_of_ten_attempts_have_a_tenth_of_the_variance_of_one():
+    rng, p = np.random.default_rng(0), np.tile(np.linspace(0.2, 0.8, 40), (500, 1))
+    answers = np.where(np.arange(40) < 20, rng.binomial(1, p), rng.binomial(10, p) / 10)
+    answers[0] = np.nan
+    assert_allclose(grains(answers - p, answers, np.arange(40) // 20)[[0, -1]], [1.0, 0.1], rtol=0.05)
+    assert_allclose(grains(np.zeros((3, 2)), np.ones((3, 2)), np.arange(2)), 1.0)
+
+
+def test_three_models_show_drift_of_graded_answers_and_not_by_one_odd_answer_of_right_or_wrong_ones():
+    n = 40
+    model = FactorModel(np.full(n, 0.6), np.zeros((n, 0)), np.full(n, 0.01))
+    answers = 0.6 + 0.1 * np.random.default_rng(0).normal(size=(3, n))
+    answers[:, 0] = 0.85
+    for grain, expected in ((0.04, 1), (1.0, 0)):
+        flat = np.zeros((n, 1)), np.full((n, 1, 1), 1e-4)
+        past = PastResiduals(*flat, np.ones(n), np.full(n, 10_000), np.full(n, grain))
+        found = find_drift(model, np.arange(n), answers, past, n_learnt=0)
+        assert (found.is_marked[0], found.is_marked.sum() <= 2) == (expected, True)
+
+
 @pytest.fixture(scope="module")
 def many():
     return clean(30, 7)
@@ -330,6 +362,17 @@ def test_planted_drift_is_found_and_little_else(many):
     assert len(marked) <= 12
     assert all(marked[item].difference < -0.2 and marked[item].z < -2.5 for item in planted)
     assert ("itembank bank retire" in found.verdicts[0], found.is_limited) == (True, False)
+
+
+def test_past_models_with_holes_count(many):
+    holes = np.random.default_rng(0).random(bank().responses.responses.shape) < 0.3
+    holed = dataclasses.replace(having(bank(), holes), bank_id="holed")
+    easy = np.argsort(-many.responses.mean(axis=0))[:6]
+    found = item_drift(holed, failing(many, easy))
+    assert len(found.items) >= 100
+    assert {many.item_ids[i] for i in easy} <= {one.item_id for one in found.drifted}
+    assert len(found.drifted) <= 14
+    assert 0.4 <= found.by_chance <= 4.0
 
 
 def test_clean_models_mark_about_as_many_items_as_chance(many):
@@ -398,4 +441,4 @@ def test_graded_answers_beside_right_and_wrong_ones_are_refused_and_two_models_e
     with pytest.raises(DataError, match=r"right or wrong .* 120 of 120 items have others"):
         item_drift(bank(), having(many, ..., np.clip(many.responses, 0.3, 1.0)))
     found = item_drift(bank(), many.take(models=np.arange(2)))
-    assert (found.items, "answered by three of the 2 models and by ten past models" in found.verdicts[0]) == ((), True)
+    assert (found.items, "answered by three of the 2 models and by 10 past models" in found.verdicts[0]) == ((), True)

@@ -33,6 +33,8 @@ from itembank.tabular import Tabular, records
 EXPECTED = "as expected"
 LEAST_ANSWERED = 0.1
 """Fraction of the items that a past model must have answered to count: fits of the factor model ask for it, too."""
+FEWEST_PAST = 10
+"""Past models that must have answered an item to examine it."""
 LARGEST_Z = 2.5
 """An item beyond it is marked: the usual bound for the displacement of anchors (Wright & Douglas 1976, with z)."""
 N_DRAWN_ITEMS = 20_000
@@ -108,8 +110,8 @@ class ItemDrift(Tabular):
         who = f"{self.n_models} models" + (f" since {self.since}" if self.since else "")
         if not self.n_items:
             return (
-                f"item drift: no item can be examined. None was answered by three of the {who} and by ten past models "
-                "whose scores are known.",
+                f"item drift: no item can be examined. None was answered by three of the {who} and by {FEWEST_PAST} "
+                "past models whose scores are known.",
             )
         found = (
             f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
@@ -194,7 +196,7 @@ def item_drift(
     )
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
     known = order[~np.isnan(found.z[order])]
-    way = np.where(found.difference > 0.0, "easier", "harder")
+    way = np.where(found.z > 0.0, "easier", "harder")
     table = bank.responses.items[items[known]].select("item_id", "scenario")
     table = table.with_columns(
         n_models=found.n_models[known],
@@ -282,7 +284,7 @@ class PastResiduals(NamedTuple):
         least_spread: FloatArray,  # (n_items,): The root of `surest_variance` in the same units
         grain: FloatArray,
         *,
-        fewest: int = 10,  # Models that must have answered an item
+        is_drawn: bool = False,  # Whether these are some of the past models
     ) -> "PastResiduals":
         """Sum up residuals; their spread is `least_spread` at least.
 
@@ -294,9 +296,11 @@ class PastResiduals(NamedTuple):
         inverse = np.linalg.inv(products.reshape(-1, n_terms, n_terms) + 1e-9 * np.eye(n_terms))
         coefficients = np.einsum("iab,ib->ia", inverse, np.where(known, residuals, 0.0).T @ x)
         squares = np.nansum((residuals - x @ coefficients.T) ** 2, axis=0)
-        is_enough = (n_models >= max(fewest, n_terms + 1)) & (squares > 1e-12 * np.nansum(residuals**2, axis=0))
-        # mean and slope of models left out are next to none, so that the regression takes one degree of freedom away
-        spread = np.maximum(np.sqrt(squares / np.maximum(n_models - 1, 1)), least_spread)
+        fewest = n_terms + 1 if is_drawn else FEWEST_PAST
+        is_enough = (n_models >= fewest) & (squares > 1e-12 * np.nansum(residuals**2, axis=0))
+        # mean and slope of all models left out are next to none: the regression takes one degree of freedom away
+        lost = n_terms if is_drawn else 1
+        spread = np.maximum(np.sqrt(squares / np.maximum(n_models - lost, 1)), least_spread)
         coefficients = np.where(is_enough[:, None], coefficients, np.nan)
         return cls(coefficients, inverse, np.where(is_enough, spread, np.nan), n_models, grain)
 
@@ -418,20 +422,21 @@ def marked_by_chance(
 ) -> float:
     """Items beyond the bound if new models were like past ones: a mean over draws.
 
-    As many past models as new ones answered an item, half of them at most, are set against the others. Against a mean
-    that they made themselves they would be nearer to it than any new models are, in units of answers, too: of answers
-    with little spread half as many items were then expected as clean new models show.
+    As many past models as new ones answered an item, a third at most, are set against the others. Against a mean that
+    they made themselves they would be nearer to it than any new models are, in units of answers, too: of answers with
+    little spread half as many items were then expected as clean new models show.
     """
     rng = np.random.default_rng(0)
     n_past, counts = past_deviation.shape[0], []
-    wanted = observed.sum(axis=0)
+    n_known = np.sum(~np.isnan(past_deviation), axis=0)
+    wanted = np.where(n_known >= FEWEST_PAST, np.minimum(observed.sum(axis=0), n_known // 3), 0)
     for _ in range(n_draws):
         order = rng.permutation(n_past)
         difference, deviation = past_difference[order], past_deviation[order]
         known = ~np.isnan(deviation)
-        is_new = known & (np.cumsum(known, axis=0) <= np.minimum(wanted, known.sum(axis=0) // 2))
+        is_new = known & (np.cumsum(known, axis=0) <= wanted)
         others = np.where(is_new, np.nan, deviation)
-        past = PastResiduals.of(others, factors[order], least_spread, grain, fewest=2)
+        past = PastResiduals.of(others, factors[order], least_spread, grain, is_drawn=True)
         off = np.where(is_new, difference, np.nan) - mean_where_known(np.where(is_new, np.nan, difference))
         z, _, _ = standardised_sums(np.where(is_new, deviation, np.nan), past, factors[order])
         counts.append(np.sum(_counted_z(scatter * z, scatter * off, grain) > LARGEST_Z))
