@@ -16,8 +16,8 @@ from itembank.auditing.item_drift import (
     ItemDrift,
     PastResiduals,
     find_drift,
+    grains,
     item_drift,
-    leverages,
     marked_by_chance,
     standardised_sums,
     surest_variance,
@@ -244,28 +244,40 @@ def test_listed_items_that_count_no_more_are_left_out_and_a_group_that_counts_no
 
 
 def test_sums_by_hand_have_students_distribution():
-    past = PastResiduals(np.array([0.5, 0.0]), np.array([2.0, np.nan]), np.array([12, 3]))
+    some, none = np.array([[0.5], [0.0]]), np.zeros((4, 0))
+    past = PastResiduals(some, np.full((2, 1, 1), 1 / 8), np.array([2.0, np.nan]), np.array([12, 3]), np.ones(2))
     deviation = np.array([[1.5, 1.0], [2.5, 1.0], [3.5, 1.0], [np.nan, 1.0]])
-    z, n_models = standardised_sums(deviation, past, np.array([1.5, 1.0]))
-    t = (1.0 + 2.0 + 3.0) / (2.0 * np.sqrt(3 * (1 + 1.5 * 3 / 12)))
+    z, n_models, _ = standardised_sums(deviation, past, none)
+    t = (1.0 + 2.0 + 3.0) / (2.0 * np.sqrt(3 * (1 + 3 / 8)))
     assert_allclose(z, [norm.isf(student.sf(t, 11)), np.nan])
     assert n_models.tolist() == [3, 4]
-    opposite, _ = standardised_sums(1.0 - deviation, past, np.array([1.5, 1.0]))
+    opposite, _, _ = standardised_sums(1.0 - deviation, past, none)
     assert_allclose(opposite, -z)
 
 
 @pytest.mark.parametrize("n_past", [10, 20, 50])
 def test_z_of_a_regression_learnt_from_few_models_is_normal(n_past):
     rng, n_items, n_new = np.random.default_rng(n_past), 4000, 8
-    factor = rng.normal(size=n_past)
-    factor, answers = (factor - factor.mean()) / factor.std(), rng.normal(size=(n_past, n_items))
-    slope = factor @ answers / n_past
-    # spread without the fitted line and mean, as models left out show it
-    residual = (answers - answers.mean(axis=0) - np.outer(factor, slope)) * np.sqrt((n_past - 1) / (n_past - 2))
-    past, new_factor = PastResiduals.of(residual, np.zeros(n_items)), 1.2 + 0.3 * rng.normal(size=(n_new, 1))
-    deviation = rng.normal(size=(n_new, n_items)) - answers.mean(axis=0) - new_factor * slope
-    z, _ = standardised_sums(deviation, past, leverages(new_factor, np.ones((n_new, n_items), dtype=bool)))
+    x = np.column_stack([np.ones(n_past), rng.normal(size=n_past)])
+    x[:, 1] = (x[:, 1] - x[:, 1].mean()) / x[:, 1].std()
+    answers, hat = rng.normal(size=(n_past, n_items)), x @ np.linalg.pinv(x)
+    left_out = (answers - hat @ answers) / (1.0 - np.diag(hat))[:, None]
+    past = PastResiduals.of(left_out, x[:, 1:], np.zeros(n_items), np.ones(n_items))
+    new = np.column_stack([np.ones(n_new), 1.2 + 0.3 * rng.normal(size=n_new)])
+    deviation = rng.normal(size=(n_new, n_items)) - new @ np.linalg.pinv(x) @ answers
+    z, _, _ = standardised_sums(deviation, past, new[:, 1:])
     assert np.mean(np.abs(z) > 2.5) == pytest.approx(2 * norm.sf(2.5), abs=0.008)
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+
+
+def test_z_of_weaker_models_is_normal_also_where_what_is_expected_is_curved():
+    rng, n_past, n_items, n_new = np.random.default_rng(0), 200, 4000, 30
+    curve, past_factor = 0.3 * rng.normal(size=n_items), rng.normal(size=(n_past, 1))
+    new_factor = -1.5 + 0.5 * rng.normal(size=(n_new, 1))
+    old, new = (curve * (f**2 - 1.0) + rng.normal(size=(f.size, n_items)) for f in (past_factor, new_factor))
+    past = PastResiduals.of(old, past_factor, np.zeros(n_items), np.ones(n_items))
+    z, _, _ = standardised_sums(new, past, new_factor)
+    assert abs(z.mean()) < 0.1
     assert z.std() == pytest.approx(1.0, abs=0.05)
 
 
@@ -274,24 +286,26 @@ def test_by_chance_as_many_items_are_marked_as_normal_deviates_are_beyond_the_bo
     """Also where as many new models are examined as there are past ones, whose residuals sum to nothing."""
     rng, n_items = np.random.default_rng(n_new), 3000
     residuals, seen = rng.normal(size=(30, n_items)), np.ones((n_new, n_items), dtype=bool)
-    found = marked_by_chance(residuals, residuals, np.zeros(n_items), seen, n_draws=40)
+    none = np.zeros((30, 0))
+    known = residuals, residuals, none, np.zeros(n_items), np.ones(n_items)
+    found = marked_by_chance(*known, observed=seen, n_draws=40)
     assert found / n_items == pytest.approx(2 * norm.sf(2.5), abs=0.004)
 
 
 def test_past_residuals_are_means_and_spreads_where_enough_is_known():
     residuals = np.column_stack([np.arange(12.0), np.r_[np.full(5, np.nan), np.arange(7.0)], np.ones(12)])
-    past = PastResiduals.of(residuals, np.zeros(3))
-    assert_allclose(past.mean, [5.5, np.nan, np.nan])
+    past = PastResiduals.of(residuals, np.zeros((12, 0)), np.zeros(3), np.ones(3))
+    assert_allclose(past.coefficients[:, 0], [5.5, np.nan, np.nan])
     assert_allclose(past.spread, [np.std(np.arange(12.0), ddof=1), np.nan, np.nan])
 
 
 def test_few_models_that_all_solve_an_item_do_not_make_it_sure():
     """By hand: twelve solved it, three of five new models fail it."""
-    assert_allclose(surest_variance(np.array([12])), [1 / 14 * 13 / 14])
-    past = PastResiduals.of(np.r_[np.zeros(11), 1e-3][:, None], np.ones(1))
+    assert_allclose(surest_variance(np.array([12, 12]), np.array([1.0, 0.1])), 1 / 14 * 13 / 14 * np.array([1.0, 0.1]))
+    past = PastResiduals.of(np.r_[np.zeros(11), 1e-3][:, None], np.zeros((12, 0)), np.ones(1), np.ones(1))
     assert past.spread == [1.0]
     model = FactorModel(np.array([1.0]), np.zeros((1, 1)), np.array([1e-6]))
-    found = find_drift(model, np.arange(1), np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), past, n_learnt=1)
+    found = find_drift(model, np.arange(1), np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), past, n_learnt=0)
     deviation = -3 / np.sqrt(1 / 14 * 13 / 14) - 5e-3 / 12
     assert_allclose(found.z, norm.isf(student.sf(deviation / np.sqrt(5 * (1 + 5 / 12)), 11)), rtol=1e-6)
     assert_allclose(found.scatter, np.sqrt(np.var([0, 0, 0, 1, 1], ddof=1) / (1 / 14 * 13 / 14)))
@@ -302,13 +316,34 @@ def test_items_are_judged_by_those_that_are_not_marked():
     model = FactorModel(np.full(n, 0.6), np.full((n, 1), 0.2), np.full(n, 0.2))
     answers = 0.6 + 0.2 * rng.normal(size=(n_models, 1)) + np.sqrt(0.2) * rng.normal(size=(n_models, n))
     answers[:, :8] -= 0.8
-    past = PastResiduals(np.zeros(n), np.ones(n), np.full(n, 10_000))
+    none = np.zeros((n, 3)), np.full((n, 3, 3), 1e-9)
+    past = PastResiduals(*none, np.ones(n), np.full(n, 10_000), np.ones(n))
     found = find_drift(model, np.arange(n), answers, past, n_learnt=1)
     assert found.is_marked[:8].all()
     assert found.is_marked[8:].sum() <= 2
     alone = find_drift(model, np.arange(8, n), answers[:, 8:], PastResiduals(*(one[8:] for one in past)), n_learnt=1)
     np.testing.assert_array_equal(found.is_marked[8:], alone.is_marked)
     assert_allclose(found.z[8:], alone.z)
+
+
+def test_answers_of_ten_attempts_have_a_tenth_of_the_variance_of_one():
+    rng, p = np.random.default_rng(0), np.tile(np.linspace(0.2, 0.8, 40), (500, 1))
+    answers = np.where(np.arange(40) < 20, rng.binomial(1, p), rng.binomial(10, p) / 10)
+    answers[0] = np.nan
+    assert_allclose(grains(answers - p, answers, np.arange(40) // 20)[[0, -1]], [1.0, 0.1], rtol=0.05)
+    assert_allclose(grains(np.zeros((3, 2)), np.ones((3, 2)), np.arange(2)), 1.0)
+
+
+def test_three_models_show_drift_of_graded_answers_and_not_by_one_odd_answer_of_right_or_wrong_ones():
+    n = 40
+    model = FactorModel(np.full(n, 0.6), np.zeros((n, 0)), np.full(n, 0.01))
+    answers = 0.6 + 0.1 * np.random.default_rng(0).normal(size=(3, n))
+    answers[:, 0] = 0.85
+    for grain, expected in ((0.04, 1), (1.0, 0)):
+        flat = np.zeros((n, 1)), np.full((n, 1, 1), 1e-4)
+        past = PastResiduals(*flat, np.ones(n), np.full(n, 10_000), np.full(n, grain))
+        found = find_drift(model, np.arange(n), answers, past, n_learnt=0)
+        assert (found.is_marked[0], found.is_marked.sum() <= 2) == (expected, True)
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +363,17 @@ def test_planted_drift_is_found_and_little_else(many):
     assert len(marked) <= 12
     assert all(marked[item].difference < -0.2 and marked[item].z < -2.5 for item in planted)
     assert ("itembank bank retire" in found.verdicts[0], found.is_limited) == (True, False)
+
+
+def test_past_models_with_holes_count(many):
+    holes = np.random.default_rng(0).random(bank().responses.responses.shape) < 0.3
+    holed = dataclasses.replace(having(bank(), holes), bank_id="holed")
+    easy = np.argsort(-many.responses.mean(axis=0))[:6]
+    found = item_drift(holed, failing(many, easy))
+    assert len(found.items) >= 100
+    assert {many.item_ids[i] for i in easy} <= {one.item_id for one in found.drifted}
+    assert len(found.drifted) <= 14
+    assert 0.4 <= found.by_chance <= 4.0
 
 
 def test_clean_models_mark_about_as_many_items_as_chance(many):
@@ -396,4 +442,4 @@ def test_graded_answers_beside_right_and_wrong_ones_are_refused_and_two_models_e
     with pytest.raises(DataError, match=r"right or wrong .* 120 of 120 items have others"):
         item_drift(bank(), having(many, ..., np.clip(many.responses, 0.3, 1.0)))
     found = item_drift(bank(), many.take(models=np.arange(2)))
-    assert (found.items, "past models that answered 80 % of these items" in found.verdicts[0]) == ((), True)
+    assert (found.items, "answered by three of the 2 models and by 10 past models" in found.verdicts[0]) == ((), True)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri, pdtrc, stdtr
 
-from itembank.auditing.fit_statistics import LEAST_ANSWERED, check_folds, factor_model_of, patterns
+from itembank.auditing.fit_statistics import check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.banks import Bank
@@ -31,6 +31,10 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular, records
 
 EXPECTED = "as expected"
+LEAST_ANSWERED = 0.1
+"""Fraction of the items that a past model must have answered to count: fits of the factor model ask for it, too."""
+FEWEST_PAST = 10
+"""Past models that must have answered an item to examine it."""
 LARGEST_Z = 2.5
 """An item beyond it is marked: the usual bound for the displacement of anchors (Wright & Douglas 1976, with z)."""
 N_DRAWN_ITEMS = 20_000
@@ -105,10 +109,9 @@ class ItemDrift(Tabular):
         """Sentences on what was found, and what to do."""
         who = f"{self.n_models} models" + (f" since {self.since}" if self.since else "")
         if not self.n_items:
-            share = f"{100.0 * LEAST_ANSWERED:.0f} %"
             return (
-                f"item drift: no item can be examined. None was answered by enough of the {who}, and of those past "
-                f"models that answered {share} of these items.",
+                f"item drift: no item can be examined. None was answered by three of the {who} and by {FEWEST_PAST} "
+                "past models whose scores are known.",
             )
         found = (
             f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
@@ -179,21 +182,21 @@ def item_drift(
         matrix = _newer(matrix, first_day, date_column)
     observed = found_items(bank, matrix, None)
     items = observed.positions
-    past_difference, past_deviation, least_spread = _past_residuals(bank, items)
-    past = PastResiduals.of(past_deviation, least_spread)
+    past_difference, past_deviation, least_spread, grain = _past_residuals(bank, items)
     n_learnt = fitted_factor_model(bank).n_factors
+    factors = _past_factors(bank, items, n_learnt)
+    past = PastResiduals.of(past_deviation, factors, least_spread, grain)
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     rows = bank.content_order.models
-    seen, n_draws = ~np.isnan(observed.responses), min(max(10, -(-N_DRAWN_ITEMS // items.size)), 2000)
     by_chance = marked_by_chance(
-        *(past_difference[rows], past_deviation[rows], least_spread, seen),
-        factors=_past_factors(bank, items, n_learnt)[rows],
+        *(past_difference[rows], past_deviation[rows], factors[rows], least_spread, grain),
+        observed=~np.isnan(observed.responses),
         scatter=found.scatter,
-        n_draws=n_draws,
+        n_draws=min(max(10, -(-N_DRAWN_ITEMS // items.size)), 2000),
     )
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
     known = order[~np.isnan(found.z[order])]
-    way = np.where(found.difference > 0.0, "easier", "harder")
+    way = np.where(found.z > 0.0, "easier", "harder")
     table = bank.responses.items[items[known]].select("item_id", "scenario")
     table = table.with_columns(
         n_models=found.n_models[known],
@@ -205,22 +208,34 @@ def item_drift(
     return ItemDrift(bank.bank_id, matrix.n_models, day, table, by_chance, found.is_cut)
 
 
-def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Cross-validated residuals of past models, as they are and in standard deviations, (n_models, n_columns).
 
-    Also the smallest spread of the latter that past models can vouch for, (n_columns,).
+    Also the smallest spread of the latter that past models can vouch for, and `grains`, both (n_columns,).
     """
-    raw, scaled, used = (np.full((bank.n_models, items.size), np.nan) for _ in range(3))
-    surest = surest_variance(np.sum(~np.isnan(bank.responses.of_items(items)), axis=0))
+    answers = bank.responses.of_items(items)
+    raw, variance = (np.full(answers.shape, np.nan) for _ in range(2))
     for fold in folds(bank):
-        responses = bank.responses.of_items(items, models=fold.held_out)
-        for rows, columns in patterns(responses, least=LEAST_ANSWERED):
-            answers = responses[np.ix_(rows, columns)]
-            residual, variance = item_residuals(factor_model_of(fold.bank), items[columns], answers)
-            variance = np.maximum(variance, surest[columns])
+        held_out = answers[fold.held_out]
+        for rows, columns in patterns(held_out, least=LEAST_ANSWERED):
             cells = np.ix_(fold.held_out[rows], columns)
-            raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
-    return raw, scaled, np.sqrt(surest / mean_where_known(used))
+            raw[cells], variance[cells] = item_residuals(factor_model_of(fold.bank), items[columns], answers[cells])
+    grain = grains(raw, answers, bank.targets.scenario_index[items])
+    surest = surest_variance(np.sum(~np.isnan(answers), axis=0), grain)
+    variance = np.maximum(variance, surest)
+    return raw, raw / np.sqrt(variance), np.sqrt(surest / mean_where_known(variance)), grain
+
+
+def grains(residual: FloatArray, answers: FloatArray, groups: IntArray) -> FloatArray:
+    """Variance of answers (n_models, n_items) over that of right or wrong ones, in the group of each item, (n_items,).
+
+    ``sum r^2 / sum e (1 - e)`` with residuals r about what is expected, e: Pearson's dispersion. It is 1 at most, for
+    right or wrong answers; that of the mean of ten independent ones is 1 / 10.
+    """
+    expected = np.clip(answers - residual, 0.0, 1.0)
+    squares, most = (np.bincount(groups, np.nansum(one, axis=0)) for one in (residual**2, expected * (1.0 - expected)))
+    ratio = np.divide(squares, most, out=np.ones(most.size), where=most > 0.0)
+    return np.minimum(ratio, 1.0)[groups]
 
 
 def _past_factors(bank: Bank, items: IntArray, n_learnt: int) -> FloatArray:
@@ -249,36 +264,59 @@ def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None)
 
 
 class PastResiduals(NamedTuple):
-    """Cross-validated residuals of each item over past models, in standard deviations by the factor model."""
+    """Cross-validated residuals of each item over past models, in standard deviations by the factor model.
 
-    mean: FloatArray  # (n_items,): NaN where too few models answered
-    spread: FloatArray  # (n_items,)
+    They are regressed on `terms` of each model: what is expected is linear in its factors and leans towards the mean
+    model, so that of much better or worse models all easy items, or all, would seem to have moved.
+    """
+
+    coefficients: FloatArray  # (n_items, n_terms): NaN where too few models answered
+    inverse: FloatArray  # (n_items, n_terms, n_terms): (X'X)^-1
+    spread: FloatArray  # (n_items,): About the regression
     n_models: IntArray  # (n_items,)
+    grain: FloatArray  # (n_items,): `grains`
 
     @classmethod
-    def of(cls, residuals: FloatArray, least_spread: FloatArray, *, fewest: int = 10) -> "PastResiduals":
-        """Sum up residuals (n_past, n_items), NaN where unknown; of items that at least `fewest` models answered.
+    def of(
+        cls,
+        residuals: FloatArray,  # (n_past, n_items): NaN where unknown
+        factors: FloatArray,  # (n_past, n_factors)
+        least_spread: FloatArray,  # (n_items,): The root of `surest_variance` in the same units
+        grain: FloatArray,
+        *,
+        is_drawn: bool = False,  # Whether these are some of the past models
+    ) -> "PastResiduals":
+        """Sum up residuals; their spread is `least_spread` at least.
 
-        Their spread is at least `least_spread`, (n_items,), the root of `surest_variance` in the same units: an item
-        that all past models solved has next to none, which says that they were few and not that all models solve it.
+        An item that all past models solved has next to none, which says that they were few and not that all solve it.
         """
-        known = ~np.isnan(residuals)
-        n_models = known.sum(axis=0)
-        mean = mean_where_known(residuals)
-        squares = mean_where_known((residuals - mean) ** 2)
-        variance = squares * n_models / np.maximum(n_models - 1, 1)
-        is_enough = (n_models >= fewest) & (squares > 0.0)
-        spread = np.maximum(np.sqrt(variance), least_spread)
-        return cls(np.where(is_enough, mean, np.nan), np.where(is_enough, spread, np.nan), n_models)
+        known, x = ~np.isnan(residuals), terms(factors)
+        n_models, n_terms = known.sum(axis=0), x.shape[1]
+        products = known.T.astype(np.float64) @ (x[:, :, None] * x[:, None, :]).reshape(-1, n_terms**2)
+        inverse = np.linalg.inv(products.reshape(-1, n_terms, n_terms) + 1e-9 * np.eye(n_terms))
+        coefficients = np.einsum("iab,ib->ia", inverse, np.where(known, residuals, 0.0).T @ x)
+        squares = np.nansum((residuals - x @ coefficients.T) ** 2, axis=0)
+        fewest = n_terms + 1 if is_drawn else FEWEST_PAST
+        is_enough = (n_models >= fewest) & (squares > 1e-12 * np.nansum(residuals**2, axis=0))
+        # mean and slope of all models left out are next to none: the regression takes one degree of freedom away
+        lost = n_terms if is_drawn else 1
+        spread = np.maximum(np.sqrt(squares / np.maximum(n_models - lost, 1)), least_spread)
+        coefficients = np.where(is_enough[:, None], coefficients, np.nan)
+        return cls(coefficients, inverse, np.where(is_enough, spread, np.nan), n_models, grain)
 
 
-def surest_variance(n_models: IntArray) -> FloatArray:
+def terms(factors: FloatArray) -> FloatArray:
+    """Return 1, the first factor and its square, (n_models, 3); 1 alone without factors."""
+    return factors[:, :1] ** np.arange(3.0) if factors.shape[1] else np.ones((factors.shape[0], 1))
+
+
+def surest_variance(n_models: IntArray, grain: FloatArray) -> FloatArray:
     """Return the smallest variance of an answer that so many past models can vouch for, of the shape of `n_models`.
 
-    ``p (1 - p)`` with ``p = 1 / (n + 2)``, Laplace's chance of the answer that none of n models gave.
+    ``p (1 - p)`` with ``p = 1 / (n + 2)``, Laplace's chance of the answer that none of n models gave, times the grain.
     """
     p = 1.0 / (n_models + 2.0)
-    return p * (1.0 - p)
+    return p * (1.0 - p) * grain
 
 
 class Drift(NamedTuple):
@@ -289,7 +327,7 @@ class Drift(NamedTuple):
     n_models: IntArray  # (n_items,)
     is_marked: BoolArray  # (n_items,)
     is_cut: bool  # Whether more items are beyond the bound than may be marked
-    scatter: float  # Standard deviation of new models' residuals about each item's mean, over that of past models
+    scatter: FloatArray  # (n_items,): Standard deviation of z for new models that scatter as these do
 
 
 def find_drift(
@@ -317,16 +355,17 @@ def find_drift(
             factors[rows] = posterior[0][:, :n_learnt]
             for own, residual, variance in _residuals(model, items[columns], answers, ~linked, posterior):
                 cells = np.ix_(rows, columns[own])
-                surest = surest_variance(past.n_models[columns[own]])
+                surest = surest_variance(past.n_models[columns[own]], past.grain[columns[own]])
                 difference[cells], deviation[cells] = residual, residual / np.sqrt(np.maximum(variance, surest))
-        z, n_models = standardised_sums(deviation, past, leverages(factors, ~np.isnan(responses)))
-        open_z = np.where(is_marked, 0.0, _counted_z(z, difference))
+        z, n_models, learnt = standardised_sums(deviation, past, factors)
+        open_z = np.where(is_marked, 0.0, _counted_z(z, difference, past.grain))
         worst = int(np.argmax(open_z))
         # with fewer than four fifths left nobody can say which items moved
         is_limited = bool(is_marked.sum() + 1 > 0.2 * np.sum(~np.isnan(z)))
         if open_z[worst] <= LARGEST_Z or is_limited:
             is_cut = is_limited and bool(open_z[worst] > LARGEST_Z)
-            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut, _scatter(deviation, past))
+            scatter = np.sqrt((_scatter(deviation, past) ** 2 + learnt) / (1.0 + learnt))
+            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut, scatter)
         is_marked[worst] = True
         changed = [one for one in alike if worst in one[1]]
 
@@ -346,74 +385,68 @@ def _scatter(deviation: FloatArray, past: PastResiduals) -> float:
 def standardised_sums(
     deviation: FloatArray,  # (n_models, n_items): u, NaN where missing
     past: PastResiduals,
-    leverage: FloatArray,  # (n_items,): h: 1 for new models that are like past ones on average (`leverages`)
-) -> tuple[FloatArray, IntArray]:
-    """Z of each item, and the number of models K_i.
+    factors: FloatArray,  # (n_models, n_factors): f, expected ones
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Z of each item, the number of models K_i, and K_i h_i.
 
-    ``t = sum_l (u_li - m_i) / (s_i sqrt(K_i (1 + K_i h_i / n_i)))``: m_i, s_i and n_i are of past models, the second
-    root takes in that what is expected was learnt from so many. s_i too rests on n_i models, so that t has Student's
-    distribution with n_i - 1 degrees of freedom; z is the normal deviate that is as rare.
+    ``t = (sum_l u_li - K_i x_i . b_i) / (s_i sqrt(K_i (1 + K_i h_i)))`` with the mean terms x_i of the models, and past
+    models' regression b_i and spread s_i. ``h_i = x_i' (X'X)^-1 x_i + sum_(q > 1) f_iq^2 / n_i`` is the variance of
+    what n_i of them taught, as for any regression line, here also of the slopes of the other factors, of mean f_iq.
+    s_i rests on n_i models, so that t has Student's distribution; z is the normal deviate that is as rare.
     """
-    n_models = np.sum(~np.isnan(deviation), axis=0)
-    error = past.spread * np.sqrt(n_models * (1.0 + leverage * n_models / np.maximum(past.n_models, 1)))
+    known = ~np.isnan(deviation)
+    n_models, x = known.sum(axis=0), terms(factors)
+    sums = known.T.astype(np.float64) @ np.column_stack([x, factors[:, 1:]])
+    mean_terms, others = np.split(sums / np.maximum(n_models, 1)[:, None], [x.shape[1]], axis=1)
+    variance = np.einsum("ia,iab,ib->i", mean_terms, past.inverse, mean_terms)
+    learnt = n_models * (variance + np.sum(others**2, axis=1) / np.maximum(past.n_models, 1))
+    error = past.spread * np.sqrt(n_models * (1.0 + learnt))
     is_known = (n_models >= 3) & ~np.isnan(past.spread)
-    total = np.nansum(deviation - past.mean, axis=0)
+    total = np.nansum(deviation, axis=0) - n_models * np.sum(mean_terms * past.coefficients, axis=1)
     t = np.divide(total, error, out=np.full(n_models.shape, np.nan), where=is_known)
-    tail = np.maximum(stdtr(np.maximum(past.n_models - 1, 1), -np.abs(t)), 1e-300)  # z stays finite, at 37
-    return -np.sign(t) * ndtri(tail), n_models
-
-
-def leverages(
-    factors: FloatArray,  # (n_models, n_factors): Expected ones of new models
-    observed: BoolArray,  # (n_models, n_items): What they answered
-) -> FloatArray:
-    """How much less is known of what new models answer than of past ones: ``1 + |f|^2``, (n_items,).
-
-    As for any regression line: its slope, learnt from n models with factors of mean 0 and variance 1, is off by
-    ``s / sqrt(n)``, and models whose mean factor is f find f times that in every item.
-    """
-    n_models = np.maximum(observed.sum(axis=0), 1)
-    means = observed.T.astype(np.float64) @ factors / n_models[:, None]
-    result: FloatArray = 1.0 + np.sum(means**2, axis=1)
-    return result
+    degrees = np.maximum(past.n_models - x.shape[1], 1)
+    tail = np.maximum(stdtr(degrees, -np.abs(t)), 1e-300)  # z stays finite, at 37
+    return -np.sign(t) * ndtri(tail), n_models, learnt
 
 
 def marked_by_chance(
     past_difference: FloatArray,  # (n_past, n_items): Residuals as they are, and in standard deviations
     past_deviation: FloatArray,  # (n_past, n_items)
+    factors: FloatArray,  # (n_past, n_factors)
     least_spread: FloatArray,  # (n_items,): Of `PastResiduals`
-    observed: BoolArray,  # (n_models, n_items): What the new models answered
+    grain: FloatArray,  # (n_items,)
     *,
+    observed: BoolArray,  # (n_models, n_items): What the new models answered
     n_draws: int,
-    factors: FloatArray | None = None,  # (n_past, n_factors): Of past models, by which they are more or less certain
-    scatter: float = 1.0,  # Of `Drift`
+    scatter: FloatArray | float = 1.0,  # Of `Drift`
 ) -> float:
     """Items beyond the bound if new models were like past ones: a mean over draws.
 
-    As many past models as there are new ones, half of them at most, are set against the others. Against a mean that
+    As many past models as new ones answered an item, a third at most, are set against the others. Against a mean that
     they made themselves they would be nearer to it than any new models are, in units of answers, too: of answers with
     little spread half as many items were then expected as clean new models show.
     """
     rng = np.random.default_rng(0)
     n_past, counts = past_deviation.shape[0], []
-    n_new = min(observed.shape[0], n_past // 2)
+    n_known = np.sum(~np.isnan(past_deviation), axis=0)
+    wanted = np.where(n_known >= FEWEST_PAST, np.minimum(observed.sum(axis=0), n_known // 3), 0)
     for _ in range(n_draws):
-        new, others = np.split(rng.permutation(n_past), [n_new])
-        past = PastResiduals.of(past_deviation[others], least_spread, fewest=2)
-        off = past_difference[new] - mean_where_known(past_difference[others])
-        difference, deviation = (np.where(observed[:n_new], one, np.nan) for one in (off, past_deviation[new]))
-        leverage = np.ones(deviation.shape[1])
-        if factors is not None:  # slopes were learnt from all past models, the others among them
-            leverage += (leverages(factors[new], observed[:n_new]) - 1.0) * others.size / n_past
-        z, _ = standardised_sums(deviation, past, leverage)
-        counts.append(np.sum(_counted_z(scatter * z, scatter * difference) > LARGEST_Z))
+        order = rng.permutation(n_past)
+        difference, deviation = past_difference[order], past_deviation[order]
+        known = ~np.isnan(deviation)
+        is_new = known & (np.cumsum(known, axis=0) <= wanted)
+        others = np.where(is_new, np.nan, deviation)
+        past = PastResiduals.of(others, factors[order], least_spread, grain, is_drawn=True)
+        off = np.where(is_new, difference, np.nan) - mean_where_known(np.where(is_new, np.nan, difference))
+        z, _, _ = standardised_sums(np.where(is_new, deviation, np.nan), past, factors[order])
+        counts.append(np.sum(_counted_z(scatter * z, scatter * off, grain) > LARGEST_Z))
     return float(np.mean(counts))
 
 
-def _counted_z(z: FloatArray, difference: FloatArray) -> FloatArray:
+def _counted_z(z: FloatArray, difference: FloatArray, grain: FloatArray) -> FloatArray:
     """Size of the z of each item; 0 where it is not known, or one odd answer may have made it, (n_items,)."""
     # one odd answer to an item that all others solve has a large z, and shows nothing: more than one must differ
-    is_counted = ~np.isnan(z) & (np.abs(np.nansum(difference, axis=0)) >= 1.5)
+    is_counted = ~np.isnan(z) & (np.abs(np.nansum(difference, axis=0)) >= 1.5 * grain)
     return np.where(is_counted, np.abs(z), 0.0)
 
 
