@@ -127,7 +127,7 @@ def session_estimate(
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.positions))
-    parts, near, of_draws = [], [], None
+    parts, near, of_draws, ratio = [], [], None, pool.past_ratio
     if pool.drawn is not None:
         answers = np.full(len(pool.positions), np.nan)
         answers[positions] = state.responses[0]
@@ -142,9 +142,9 @@ def session_estimate(
             part = of_draws.targets(own)
         elif of_links is not None:
             part = widened(part, of_links, level=level)
-        if pool.past_ratio is not None:
+        if ratio is not None:
             about = observed.responses, observed.n_trials, abilities.theta
-            part = widened(part, run_noise(basis, positions, *about, past=pool.past_ratio), level=level)
+            part = widened(part, run_noise(basis, positions, *about, past=lambda: ratio), level=level)
         parts.append(part)
         near.append(known)
     # a custom score is the overall one of its own targets
