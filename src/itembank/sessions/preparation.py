@@ -21,7 +21,7 @@ from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
-from itembank.estimation.observations import bank_positions
+from itembank.estimation.observations import bank_positions, fewer_than_past, past_runs, scores_of_past
 from itembank.estimation.trials import LOOSE, Expectations, Trial
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
@@ -162,7 +162,7 @@ def past_sessions(
         return {name: array.shape for name, array in kept.items()} == {name: one.shape for name, one in wanted.items()}
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
-    name = _name("past-sessions", _tried_spec(bank, spec), *headline)
+    name = _name("past-sessions", _tried_spec(bank, spec), *headline, *_attempts(bank))
     found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
     return found if found.n_answered.size else None
 
@@ -191,7 +191,7 @@ def past_expectations(
                     result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
-    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
+    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried, *_attempts(bank))
     return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
 
 
@@ -214,12 +214,18 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
             result[place, : len(answered)] = answered
         return result
 
-    name = cache_name(_name("past-session-orders", tried), n_answers)
+    name = cache_name(_name("past-session-orders", tried, *_attempts(bank)), n_answers)
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
+
+
+def _attempts(bank: Bank) -> tuple[float, ...]:
+    """Return one, the attempts at an item that sessions ask for, where past models made more (`fewer_than_past`)."""
+    attempts = fewer_than_past(bank, 1.0)
+    return () if attempts is None else (attempts,)
 
 
 def _n_scores(bank: Bank, spec: SessionSpec) -> int:
@@ -245,9 +251,10 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_reached = has_reached.sum(axis=1)
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
-    scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
+    headline, n_targets = bank.headline, len(bank.targets.names)
+    scores = scores_of_past(bank, *(_attempts(bank) or [None]))
     if custom := custom_targets(spec.target, bank):  # a custom target comes last
-        scores = np.column_stack([scores, bank.known_means(custom.overall_weights)])
+        scores = np.column_stack([scores, _custom_scores(bank, custom.overall_weights)])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
@@ -275,6 +282,14 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
             result["weights"][checkpoint][:, columns] = weights
             result["follows_item_model"][checkpoint, columns] = found.follows_item_model
     return result
+
+
+def _custom_scores(bank: Bank, weights: FloatArray) -> FloatArray:
+    """Return the means of items by weights (n_items,) in the runs that past models' sessions take, (n_models,)."""
+    means = bank.known_means(weights)
+    if attempts := _attempts(bank):
+        means = means + np.nan_to_num(past_runs(bank, *attempts)[0] - bank.responses.responses) @ weights
+    return means
 
 
 def _best(members: Trial) -> PastEstimates:
@@ -333,6 +348,9 @@ def _on_the_way(
     responses = bank.responses.take(models=fold.held_out[list(sessions)])
     names, columns = tuple(responses.model_ids), np.arange(bank.n_items)
     recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={})
+    if attempts := _attempts(bank):
+        values, n_trials = (of_all[fold.held_out[list(sessions)]] for of_all in past_runs(bank, *attempts))
+        recorded = replace(recorded, responses=values, n_trials=n_trials.astype(np.int64))
     reached, done = dict(sessions), 0
     row_of = {place: row for row, place in enumerate(sessions)}
     for n_answers in checkpoints.tolist():
