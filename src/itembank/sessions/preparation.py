@@ -23,7 +23,7 @@ from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions, fewer_than_past, past_runs, scores_of_past
 from itembank.estimation.trials import LOOSE, Expectations, Trial
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
@@ -61,6 +61,15 @@ class Recorded:
     n_trials: IntArray | None  # (n_models, n_items)
     costs: Mapping[str, FloatArray]  # mapping of unit to (n_models, n_items)
     lost: IntArray | None = None  # (n_models, n_items): Kinds of errors that answers were lost to; 0 for none
+    # (n_models, n_bank_items): Where an item that was asked counts as answered, though nothing of it is recorded
+    counts: BoolArray | None = None
+
+    def n_done(self, session: AdaptiveSession, row: int) -> int:
+        """Count what a session has of the model at `row`: answers, and what counts as such."""
+        if self.counts is None or not self.counts[row].any():
+            return session.n_items
+        failed = [session.pool.positions[one.item_id] for one in session.history if isinstance(one, Failed)]
+        return session.n_items + int(self.counts[row, failed].sum())
 
     @classmethod
     def of_responses(cls, bank: Bank, responses: ResponseMatrix) -> "Recorded":
@@ -121,7 +130,7 @@ def answer_side_by_side(
     time.
     """
     going = list(zip(sessions, rows, strict=True))
-    while going := [(session, row) for session, row in going if session.n_items < n_answers]:
+    while going := [(session, row) for session, row in going if recorded.n_done(session, row) < n_answers]:
         find_abilities([session for session, _ in going])
         find_worth([session for session, _ in going])
         going = [(session, row) for session, row in going if _ask_and_tell(session, recorded, row, 1)]
@@ -347,7 +356,9 @@ def _on_the_way(
     """Run sessions; yield those that reach each number of answers when they are there."""
     responses = bank.responses.take(models=fold.held_out[list(sessions)])
     names, columns = tuple(responses.model_ids), np.arange(bank.n_items)
-    recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={})
+    # one that answered nothing of a scenario would be asked more of others than new models are
+    lacks = np.isnan(bank.known_scores.value[fold.held_out[list(sessions)]])[:, bank.targets.scenario_index]
+    recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={}, counts=lacks)
     if attempts := _attempts(bank):
         values, n_trials = (of_all[fold.held_out[list(sessions)]] for of_all in past_runs(bank, *attempts))
         recorded = replace(recorded, responses=values, n_trials=n_trials.astype(np.int64))
@@ -357,7 +368,7 @@ def _on_the_way(
         progress("cross-validating sessions", done / checkpoints[-1])
         rows = [row_of[place] for place in reached]
         answer_side_by_side(list(reached.values()), recorded, rows, n_answers=n_answers)
-        reached = {place: session for place, session in reached.items() if session.n_items >= n_answers}
+        reached = {place: one for place, one in reached.items() if recorded.n_done(one, row_of[place]) >= n_answers}
         find_abilities(list(reached.values()))
         yield reached
         done = n_answers
