@@ -163,6 +163,11 @@ def test_a_model_of_the_bank_is_not_ranked_against_itself_and_views_share_what_w
     bank, _, _ = world()
     found = estimate(bank, bank.responses.take(models=np.array([4])), target="mean_win_rate")
     assert found.value[0, -1] == pytest.approx(with_target(bank, "mean_win_rate").past_scores[4, -1], abs=1e-9)
+    pool = prepare_sessions(bank, SessionSpec(target="mean_win_rate", budget=Budget(n_items=4)))
+    session = AdaptiveSession(pool, model_id=bank.responses.model_ids[4])
+    for item, response in zip(bank.item_ids, bank.responses.responses[4].tolist(), strict=True):
+        session.tell(item, response)
+    assert session.estimate().scores.value[0, -1] == pytest.approx(found.value[0, -1], abs=1e-9)
     assert with_target(bank, "board").cache.memory is bank.cache.memory
 
 

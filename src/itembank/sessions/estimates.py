@@ -123,7 +123,9 @@ def session_estimate(
     n_targets = len(pool.basis.targets.names)
     # among all scores; every target of a custom basis is the last of all
     columns = [np.arange(n_targets), np.full(n_targets, n_targets)]
-    headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
+    own_rows = [] if pool.headline is None else pool.past_models.rows(model_id)  # a past model has no win over itself
+    # a custom score, the other basis, is a mean of items
+    headlines = (None if pool.headline is None else pool.headline.without(own_rows), None)
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.positions))
