@@ -22,6 +22,7 @@ from itembank.irt.logistic import asymptotes_of, likelihood_terms, log_probabili
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.linking import LinkingData
+from itembank.living.overlay import joined_parameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import normal_grid
@@ -438,19 +439,13 @@ def ability_grid(prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
 
 def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec: FixedParameters) -> AbilityNodes:
     """Posteriors of ability, from the old items or from all; points that stand for a normal posterior take the old."""
-    if mode is None or not spec.uses_new_answers or prior.n_dims > MOST_GAUSS_DIMS:
-        return ability_nodes(
-            data.old, data.old_responses, prior, n_trials=data.old_trials, n_quadrature=spec.n_quadrature
-        )
-    items = ItemParameters.create(
-        np.concatenate([data.old.loadings, mode[:, :-1]]),
-        np.concatenate([data.old.intercept, mode[:, -1]]),
-        np.concatenate([data.old.lower_asymptote, data.new_lower]),
-        np.concatenate([data.old.upper_asymptote, np.ones(data.n_new)]),
-        family=data.family,
-    )
-    nodes = ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
-    return nodes._replace(knows_new=True)
+    items, responses, trials = data.old, data.old_responses, data.old_trials
+    knows_new = mode is not None and spec.uses_new_answers and prior.n_dims <= MOST_GAUSS_DIMS
+    if knows_new and mode is not None:
+        new = ItemParameters.create(mode[:, :-1], mode[:, -1], data.new_lower, family=data.family)
+        items, responses, trials = joined_parameters(data.old, new), data.responses, data.trials
+    found = ability_nodes(items, responses, prior, n_trials=trials, n_quadrature=spec.n_quadrature)
+    return found._replace(knows_new=knows_new)
 
 
 def _fitted(
