@@ -77,6 +77,18 @@ def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
     assert items["bank.expected_output_tokens"].is_between(1, 99).all()
 
 
+def test_the_folder_has_the_scores_that_the_bank_has(tmp_path):
+    """Scores were means of what was answered, though the bank counts what is missing as the item model expects."""
+    bank = make_bank(n_models=12)
+    bank.responses.responses[0, 0] = np.nan
+    bank.responses.responses[1, 3:] = np.nan
+    save_bank(bank, tmp_path / "bank")
+    own = pl.read_parquet(tmp_path / "bank" / "models.parquet").select("^bank.score:.*$").to_numpy()
+    np.testing.assert_array_equal(own, bank.models[list(bank.targets.names)].to_numpy())
+    assert np.isnan(own[1, -1])
+    assert own[0, -1] != bank.targets.with_overall(bank.scenario_scores)[0, -1]
+
+
 def test_a_bank_is_never_overwritten_unasked_and_what_is_no_bank_never(tmp_path):
     save_bank(make_bank(), tmp_path / "bank")
     with pytest.raises(BankError, match="is a bank already"):

@@ -82,7 +82,7 @@ def test_win_rates_of_past_models_are_those_of_counting_pairs():
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 4, (12, 3)) / 4.0  # many ties
     scores[3, 1] = np.nan  # neither ranked nor ranked against
-    found = win_rate_headline(scores)
+    found = win_rate_headline(scores, 0.0 * scores)
     known = [m for m in range(12) if m != 3]
     for model in known:
         pairs = itertools.product([other for other in known if other != model], range(3))
@@ -95,6 +95,21 @@ def test_win_rates_of_past_models_are_those_of_counting_pairs():
     assert np.isnan(found.win_rates(new)[4])
     fewer = found.without([0, 1]).win_rates(new[:1])
     assert fewer[0] == pytest.approx(np.mean([new[0] > scores[r] for r in known[2:]]))
+
+
+def test_win_rates_against_rivals_with_gaps_are_known_up_to_a_variance():
+    """They were called exact."""
+    rng = np.random.default_rng(1)
+    scores, gaps, new = rng.random((15, 2)), rng.choice([0.0, 0.01], (15, 2)), rng.random((3, 2))
+    scores[4] = np.nan
+    found = win_rate_headline(scores, gaps)
+    drawn = scores + np.sqrt(gaps) * rng.normal(size=(20_000, 15, 2))
+    known = [k for k in range(15) if k != 4]
+    rates = (new[:, None, None] > drawn[:, known]).mean(axis=(2, 3))
+    np.testing.assert_allclose(found.variance_by_rivals(new), rates.var(axis=1), rtol=0.05)
+    rates = (new[:, None, None] > drawn[:, known[3:]]).mean(axis=(2, 3))
+    np.testing.assert_allclose(found.without([0, 1, 2]).variance_by_rivals(new), rates.var(axis=1), rtol=0.05)
+    assert not win_rate_headline(scores, 0.0 * gaps).variance_by_rivals(new).any()
 
 
 def test_external_scores_join_by_model_and_points_become_fractions():

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 from functools import partial
 
@@ -142,10 +143,31 @@ def test_win_rates_are_estimated_with_intervals_that_hold_and_known_from_all_ans
     np.testing.assert_allclose(rates.high[:, -1], rates.low[:, -1], atol=1e-9)
 
 
+def test_a_win_rate_against_rivals_with_gaps_is_not_exact():
+    """Intervals of models that answered everything were points, which a quarter of the true win rates were in."""
+    bank, new, _ = world()
+    answers = np.where(np.random.default_rng(0).random((N_PAST, N_ITEMS)) < 0.1, np.nan, bank.responses.responses)
+    gaps = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=answers))
+    rivals = ~np.isnan(gaps.known_scores.value).any(axis=1)
+    truth = mean_win_rate(bank.targets.scenario_means(new.responses), bank.scenario_scores[rivals])
+    found = estimate(gaps, new, target="mean_win_rate")
+    assert not found.is_exact.any()
+    assert inside(found, truth) > 0.85
+    assert np.mean(found.high[:, -1] - found.low[:, -1]) < 0.1
+    pairs = compare(gaps, new.take(models=np.arange(20)), target="mean_win_rate")
+    held_pairs = held(pairs.difference, (truth[pairs.pairs.second] - truth[pairs.pairs.first])[:, None])
+    assert 0.85 < held_pairs.mean() < 1.0
+
+
 def test_a_model_of_the_bank_is_not_ranked_against_itself_and_views_share_what_was_derived():
     bank, _, _ = world()
     found = estimate(bank, bank.responses.take(models=np.array([4])), target="mean_win_rate")
     assert found.value[0, -1] == pytest.approx(with_target(bank, "mean_win_rate").past_scores[4, -1], abs=1e-9)
+    pool = prepare_sessions(bank, SessionSpec(target="mean_win_rate", budget=Budget(n_items=4)))
+    session = AdaptiveSession(pool, model_id=bank.responses.model_ids[4])
+    for item, response in zip(bank.item_ids, bank.responses.responses[4].tolist(), strict=True):
+        session.tell(item, response)
+    assert session.estimate().scores.value[0, -1] == pytest.approx(found.value[0, -1], abs=1e-9)
     assert with_target(bank, "board").cache.memory is bank.cache.memory
 
 
@@ -183,10 +205,10 @@ def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
     sd, at = np.array([0.05, 0.1, 0.2]), norm.ppf((np.arange(400) + 0.5) / 400)
     scores = 0.5 + sd * np.column_stack([np.random.default_rng(k).permutation(at) for k in range(3)])
     scores[7, 1] = np.nan
-    slopes = headline_slopes(win_rate_headline(scores), scores)
+    slopes = headline_slopes(win_rate_headline(scores, 0.0 * scores), scores)
     np.testing.assert_allclose(slopes, 1.0 / (2.0 * np.sqrt(np.pi) * sd) / 3.0, rtol=0.01)
     alike = np.column_stack([scores[:, 0], np.full(400, 0.5)])
-    assert headline_slopes(win_rate_headline(alike), alike)[1] == 0.0
+    assert headline_slopes(win_rate_headline(alike, 0.0 * alike), alike)[1] == 0.0
 
 
 def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():

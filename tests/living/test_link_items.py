@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import numpy as np
 import polars as pl
@@ -86,12 +87,16 @@ def test_the_order_of_models_and_items_does_not_matter(bank):
     np.testing.assert_allclose(turned.parameters.intercept[order], linked.parameters.intercept, atol=1e-6)
 
 
-def test_several_abilities(bank):
-    two = measured_bank(n_models=20, n_items=40, n_dims=2)
-    rng = np.random.default_rng(0)
-    responses, _ = linking(two, theta=rng.normal(size=(8, 2)), new=items_of(rng, 5, 2))
-    linked = link_items(two, responses)
-    assert linked.parameters.loadings.shape == (5, 2)
+@pytest.mark.parametrize("n_dims", [2, 3])
+def test_several_abilities(n_dims):
+    bank, rng = measured_bank(n_models=20, n_items=40, n_dims=n_dims), np.random.default_rng(0)
+    responses, _ = linking(bank, theta=rng.normal(size=(10, n_dims)), new=items_of(rng, 5, n_dims))
+    # by few old items slopes are right with two abilities, and said to be too small with more
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        linked = link_items(bank, responses)
+    assert [("slopes of the new items" in str(one.message)) for one in told].count(True) == (n_dims > 2)
+    assert linked.parameters.loadings.shape == (5, n_dims)
     assert "difficulty" not in linked.rows()[0]
 
 

@@ -27,6 +27,8 @@ def make_items(parameters, *, n_scenarios=3, cost=None, is_degenerate=None):
         np.ones(n_items, dtype=bool),
         np.zeros(n_items, dtype=bool) if is_degenerate is None else is_degenerate,
         np.full(n_items, np.nan) if cost is None else cost,
+        np.arange(n_items),
+        np.arange(n_scenarios),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.preparation import past_sessions, prepare_sessions
+from itembank.sessions.preparation import past_orders, past_sessions, prepare_sessions
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import session_bank
 
@@ -57,3 +57,19 @@ def test_errors_of_a_score_of_some_items_are_those_of_models_that_answered_them(
     assert np.isnan(found.truth[:10, -1]).all()
     whole = bank.responses.responses[10:, :30]
     np.testing.assert_allclose(found.truth[10:, -1], whole.mean(axis=1))
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_past_models_of_other_scenarios_are_asked_no_more_of_their_own_than_new_models():
+    """They were, and after 24 answers .82 and .85 of the intervals of two scenarios held."""
+    whole = session_bank(n_models=24, n_items=60)
+    lacks = whole.targets.scenario_index == 0
+    values = whole.responses.responses.copy()
+    values[:12, lacks] = np.nan
+    bank = dataclasses.replace(whole, responses=dataclasses.replace(whole.responses, responses=values))
+    orders = past_orders(bank, SessionSpec(budget=Budget(n_items=12)), 12)
+    n_answers = np.sum(~np.isnan(orders), axis=1)
+    assert set(n_answers[12:]) == {12}
+    of_others = np.isin(orders[12:], np.flatnonzero(~lacks)).sum(axis=1).mean()
+    assert 5 < of_others < 12
+    assert n_answers[:12].mean() == pytest.approx(of_others, abs=1.5)

@@ -7,7 +7,7 @@ from itembank.calibration.build import calibrate
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import folds
-from itembank.estimation.observations import Observations
+from itembank.estimation.observations import Observations, past_runs
 from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import stack_weights
 from itembank.estimation.trials import Expectations, Trial
@@ -270,3 +270,19 @@ def test_sessions_that_may_ask_no_more_end_while_others_go_on():
     long, short = (begin(BANK, interval="model-based", budget=Budget(n_items=size)) for size in (9, 4))
     answer_side_by_side([long, short], new_models(BANK), [0, 1], n_answers=8)
     assert (long.n_items, short.n_items) == (8, 4)
+
+
+def test_past_models_that_made_more_attempts_make_one_in_their_sessions(rng):
+    """With their means of eight, .87 of the intervals of a scenario held after single attempts."""
+    right = rng.binomial(8, np.clip(BANK.responses.responses * 0.6 + 0.2, 0.0, 1.0))
+    responses = ResponseMatrix.from_counts(right, np.full(right.shape, 8), items=BANK.responses.items)
+    parameters = dataclasses.replace(BANK.parameters, family="binomial")
+    calibration = dataclasses.replace(BANK.calibration, parameters=parameters)
+    bank = dataclasses.replace(BANK, responses=responses, calibration=calibration)
+    weights = dict.fromkeys(bank.item_ids[:20], 1.0)
+    found = past_sessions(bank, SessionSpec(target=weights, budget=Budget(n_items=4)))
+    single, trials = past_runs(bank, 1.0)
+    assert set(np.unique(single)) == {0.0, 1.0}
+    assert np.all(trials == 1.0)
+    np.testing.assert_allclose(found.truth[:, :-1], bank.targets.with_overall(bank.targets.scenario_means(single)))
+    np.testing.assert_allclose(found.truth[:, -1], single[:, :20].mean(axis=1))

@@ -20,7 +20,7 @@ from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
 STAMP = "made"
-REVISION = 12
+REVISION = 13
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
 Value = TypeVar("Value")

@@ -64,10 +64,9 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")
         abilities = whole.calibration.abilities
-        scores = whole.targets.with_overall(whole.scenario_scores)
         own = {
             **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
-            **{f"score:{name}": scores[:, j] for j, name in enumerate(whole.targets.names)},
+            **{f"score:{name}": one for name, one in zip(whole.targets.names, whole.known_scores.value.T, strict=True)},
         }
         _with_own(whole.responses.models, own).write_parquet(folder / "models.parquet")
         pack_responses(whole.responses).write_parquet(folder / "responses.parquet")

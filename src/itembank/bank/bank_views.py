@@ -93,11 +93,11 @@ def with_target(bank: Bank, target: str) -> Bank:
     if target in (bank.target_id, bank.target_digest, bank.targets.last):
         return bank
     if target in headline_names(bank):
-        known = bank.known_scores.value
+        known = bank.known_scores
         if target == WIN_RATE:
-            headline = win_rate_headline(known[:, :-1])
+            headline = win_rate_headline(known.value[:, :-1], known.variance[:, :-1])
         else:
-            headline = external_headline(bank.responses.models, target, known[:, -1])
+            headline = external_headline(bank.responses.models, target, known.value[:, -1])
         view = replace(bank, targets=replace(bank.targets, last=target), headline=headline)
         view.cache.share(bank.cache)
         return view

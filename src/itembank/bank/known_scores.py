@@ -1,11 +1,12 @@
 """Full scores of past models: which are known, and those that replace the overall one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 import polars as pl
+import scipy
 
 from itembank.checks import check_names
 from itembank.errors import DataError, IntegrityError, ParameterError, did_you_mean, shown
@@ -157,6 +158,7 @@ class Headline(Compact):
     # (n_models, n_scenarios): Of a win rate, scenario scores of the past models that others are ranked against;
     # rows of NaN are not. None of an external score, which the bank knows of past models and of no others.
     reference: FloatArray | None = None
+    gaps: FloatArray | None = None  # (n_models, n_scenarios): Variances of the reference, whose answers may have gaps
 
     def without(self, rows: Sequence[int]) -> "Headline":
         """Rank models against none of the past models at these rows."""
@@ -164,7 +166,7 @@ class Headline(Compact):
             return self
         reference = self.reference.copy()
         reference[list(rows)] = np.nan
-        return Headline(self.name, self.past, reference)
+        return replace(self, reference=reference)
 
     @property
     def follows_answers(self) -> bool:
@@ -190,12 +192,43 @@ class Headline(Compact):
         unknown = np.isnan(scenario_scores).any(axis=1)
         if self.reference is None or unknown.all():
             return np.full(scenario_scores.shape[0], np.nan)
-        reference = self.reference[~np.isnan(self.reference).any(axis=1)]
-        return np.where(unknown, np.nan, mean_win_rate(np.nan_to_num(scenario_scores), reference))
+        return np.where(unknown, np.nan, self._rated(np.nan_to_num(scenario_scores))[0])
+
+    def variance_by_rivals(self, scenario_scores: FloatArray) -> FloatArray:
+        """Variance of mean win rates at scenario scores (n_new, n_scenarios) by gaps in rivals' answers, (n_new,)."""
+        return self._rated(scenario_scores)[1]
+
+    def _rated(self, scenario_scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self.reference is None or self.gaps is None:
+            return np.zeros(len(scenario_scores)), np.zeros(len(scenario_scores))
+        rows = ~np.isnan(self.reference).any(axis=1)
+        return _win_rates(scenario_scores, np.zeros(scenario_scores.shape), self.reference[rows], self.gaps[rows])
 
 
-def win_rate_headline(scenario_scores: FloatArray) -> Headline:
-    """Return the mean win rate among past models of these known scenario scores (n_models, n_scenarios).
+def _win_rates(
+    scores: FloatArray,  # (n_models, n_scenarios): x and the variance u up to which it is known
+    own: FloatArray,  # (n_models, n_scenarios)
+    reference: FloatArray,  # (n_reference, n_scenarios): r and v
+    gaps: FloatArray,  # (n_reference, n_scenarios)
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of mean win rates, (n_models,) each; ties count half.
+
+    Each rival is beaten by itself, with the chance ``P = Phi((x - r) / sqrt(u + v))``. To count known scores errs by a
+    third more: they are between those that full scores can have, and never tie.
+    """
+    if not (own.any() or gaps.any()):
+        return mean_win_rate(scores, reference), np.zeros(len(scores))
+    mean, variance = np.zeros((2, len(scores)))
+    for x, u, r, v in zip(scores.T, own.T, reference.T, gaps.T, strict=True):
+        size = np.sqrt(u[:, None] + v)
+        beaten = scipy.special.ndtr((x[:, None] - r) / np.maximum(size, 1e-9))  # rounding makes no difference
+        mean += beaten.mean(axis=1) / len(scores.T)
+        variance += (beaten * (1.0 - beaten) * (size > 0.0)).sum(axis=1) / reference.size**2
+    return mean, variance
+
+
+def win_rate_headline(scenario_scores: FloatArray, gaps: FloatArray) -> Headline:
+    """Return the mean win rate among past models of scores known up to variances, (n_models, n_scenarios) each.
 
     Each model's own is against all others: with itself among n, which counts as a tie, the rate would be
     ``((n - 1) W + 1/2) / n``.
@@ -205,9 +238,10 @@ def win_rate_headline(scenario_scores: FloatArray) -> Headline:
     _check_enough(WIN_RATE, n_known, "scores in all scenarios are known")
     reference = np.where(is_known[:, None], scenario_scores, np.nan)
     past = np.full(is_known.size, np.nan)
-    with_itself = mean_win_rate(scenario_scores[is_known], scenario_scores[is_known])
+    known = scenario_scores[is_known], gaps[is_known]
+    with_itself, _ = _win_rates(*known, *known)
     past[is_known] = (n_known * with_itself - 0.5) / (n_known - 1)
-    return Headline(WIN_RATE, past, reference)
+    return Headline(WIN_RATE, past, reference, gaps)
 
 
 def external_headline(models: pl.DataFrame, name: str, can_be_tried: FloatArray) -> Headline:

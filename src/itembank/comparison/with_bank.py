@@ -127,14 +127,18 @@ def _by_past_models(
     _check_learnt(compared, estimator, is_learnt, is_asked=asked is None)
     score, difference = compared.raw_scores(), pairs.difference
     standard_errors: FloatArray = np.zeros((matrix.n_models, len(compared.targets)))
+    of_rivals: FloatArray = np.zeros(standard_errors.shape)
+    first, second = model_pairs(matrix.n_models)
     typicality = Typicality.unknown(matrix.n_models)
     if estimator is not None:
         with unsaid(DataWarning):  # of the responses, given before
             estimates = estimate(bank, matrix, selection=compared.selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         score = np.where(np.isnan(values), score, values)
-        first, second = model_pairs(matrix.n_models)
         difference, typicality = score[second] - score[first], estimates.typicality
+        if bank.headline is not None:  # errors of past models, which have the same rivals, know nothing of their gaps
+            of_rivals[:, ~compared.is_of_items] = bank.headline.variance_by_rivals(estimates.value[:, :-1])[:, None]
+            standard_errors = np.sqrt(np.maximum(standard_errors**2 - of_rivals, 0.0))
     sizes = compared.n_observed, compared.n_total
     variance = [error_variance(pairs, *sizes, standard_errors, error, target=t) for t, error in enumerate(errors)]
     degrees, scale = pairs.degrees.astype(np.float64), np.ones(shape)
@@ -142,7 +146,7 @@ def _by_past_models(
         if error is not None:
             degrees[:, target], scale[:, target] = error.degrees, error.scale
     why = "" if asked is None else f", since {_why_not_learnt(bank)}"
-    none, variances = np.zeros(shape), np.column_stack(variance)
+    none, variances = np.zeros(shape), np.column_stack(variance) + of_rivals[first] + of_rivals[second]
     evidence = Evidence(difference, variances, none, pairs.fell, pairs.rose, degrees, scale, True)
     return Found(
         targets=compared.targets,

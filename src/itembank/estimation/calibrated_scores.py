@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from itembank.bank.known_scores import Headline
+from itembank.estimation.estimands import widened
 from itembank.estimation.estimates import Scores, Typicality, typicality_among
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
@@ -195,7 +196,12 @@ def with_intervals(
     least = reach * np.sqrt(noise)
     inside, _ = cut_to_possible(value, value, known, unseen)
     low, high = np.fmin(value - half, inside - least), np.fmax(value + half, inside + least)
-    return Scores(inside, error, *cut_to_possible(low, high, known, unseen))
+    scores = Scores(inside, error, *cut_to_possible(low, high, known, unseen))
+    if headline is None:
+        return scores
+    of_rivals = np.zeros(value.shape)
+    of_rivals[:, -1] = headline.variance_by_rivals(inside[:, :-1])
+    return widened(scores, of_rivals, level=level)
 
 
 def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:

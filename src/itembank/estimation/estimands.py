@@ -55,7 +55,7 @@ def run_noise(
     n_trials: FloatArray | IntArray | None,  # (n_models, n_columns)
     theta: FloatArray,  # (n_models, n_dims)
     *,
-    past: FloatArray | Callable[[], FloatArray],  # (n_scenarios,): `past_ratio`, or how to find it if it is needed
+    past: Callable[[], FloatArray],  # Finds `past_ratio`, (n_scenarios,), if it is needed
 ) -> FloatArray:
     """Return ``r sum_i omega_i^2 p_i (1 - p_i) / n_i`` over all items of each target, (n_models, n_targets).
 
@@ -71,7 +71,7 @@ def run_noise(
         sums = attempt_sums(responses, n_trials, theta, of_items)
         ratio = attempt_ratio(*sums, unlike=UNLIKE)
     if np.isnan(ratio).any():
-        ratio = np.where(np.isnan(ratio), past() if callable(past) else past, ratio)
+        ratio = np.where(np.isnan(ratio), past(), ratio)
     shares = chance_shares(responses, n_trials, weights, index, n_scenarios)
     variance = ratio * shares * sums_at(basis.weighted, theta).noise
     return np.column_stack([variance, variance @ targets.scenario_weights**2])

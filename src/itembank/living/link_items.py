@@ -14,6 +14,7 @@ from itembank.irt.abilities import expected_difficulties
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import (
+    MOST_GAUSS_DIMS,
     FixedFit,
     FixedParameters,
     ability_grid,
@@ -194,7 +195,7 @@ def link(of_score: Bank, responses: ResponseMatrix, progress: ProgressCallback) 
         prediction_error(bank, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
     )
     covered = covered_range(strength, known)
-    _warn(covered, anchors)
+    _warn(covered, anchors, data)
     progress("linking", 1.0)
     named = [table.select("item_id", "scenario", "subscenario") for table in (of_score.responses.items, new.items)]
     targets = ScoreTargets.create(pl.concat(named), within="micro", across=of_score.targets.across)
@@ -235,7 +236,14 @@ def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
     return probability(bank.parameters, theta) @ bank.targets.overall_weights
 
 
-def _warn(covered: float, anchors: pl.DataFrame) -> None:
+def _warn(covered: float, anchors: pl.DataFrame, data: LinkingData) -> None:
+    n_dims, n_answers = data.prior.n_dims, float(np.median((~np.isnan(data.old_responses)).sum(axis=1)))
+    if n_dims > MOST_GAUSS_DIMS and n_answers < 30 * n_dims:
+        warn(
+            f"linking models of a bank of {n_dims} abilities should answer {30 * n_dims} old items or more, got "
+            f"{n_answers:.0f}: slopes of the new items are a tenth or more too small, and their intervals too narrow.",
+            DataWarning,
+        )
     if covered < 0.5:
         warn(
             f"linking models should span at least half of the range of the bank's scores, got {100.0 * covered:.0f} "

@@ -61,7 +61,7 @@ def _table(bank: Bank, order: IntArray, numbers: dict[str, FloatArray]) -> Table
         known["subscenario"] = items["subscenario"].to_list()
     numbers = {"right": bank.mean_responses[order], **numbers}
     data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
-    scores = bank.targets.with_overall(bank.scenario_scores)[:, -1]
+    scores = bank.best_known_scores[:, -1]
     ranked = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()].tolist()
     spread = dict.fromkeys([*ranked[:1], *ranked[len(ranked) // 2 :][:1], *ranked[-1:]])  # best, middle and last
     mean = "Right" if bank.n_models == 0 or bank.responses.is_binary else "Mean"

@@ -4,7 +4,7 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -45,19 +45,13 @@ class DesignItems:
     is_degenerate: BoolArray  # (n_items,)
     # (n_items,): Expected cost of each item; NaN where it must not be asked or no criterion asks for it.
     cost: FloatArray
-    # (n_items,), (n_scenarios,): Positions from first to last, for what chance or a tie decides; else as they come
-    order: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    scenario_order: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    def __post_init__(self) -> None:
-        """Take the orders as they come where none is given."""
-        for name, n in (("order", self.n_items), ("scenario_order", self.n_scenarios)):
-            if not getattr(self, name).size:
-                object.__setattr__(self, name, np.arange(n))
+    # (n_items,), (n_scenarios,): Positions from first to last, for what chance or a tie decides
+    order: IntArray
+    scenario_order: IntArray
 
     @classmethod
     def of(cls, calibration: Calibration, is_candidate: BoolArray, cost: FloatArray | None = None) -> Self:
-        """Take the arrays from a calibration, with all items in one scenario."""
+        """Take the arrays from a calibration, with all items in one scenario, in their order."""
         parameters = calibration.parameters
         return cls(
             # logits of one model are a matrix times a vector: twice as quick down the columns in five dimensions
@@ -70,6 +64,8 @@ class DesignItems:
             is_candidate,
             calibration.is_degenerate,
             np.full(parameters.n_items, np.nan) if cost is None else cost,
+            np.arange(parameters.n_items),
+            np.zeros(1, dtype=np.int64),
         )
 
     @classmethod

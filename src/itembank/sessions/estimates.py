@@ -123,11 +123,13 @@ def session_estimate(
     n_targets = len(pool.basis.targets.names)
     # among all scores; every target of a custom basis is the last of all
     columns = [np.arange(n_targets), np.full(n_targets, n_targets)]
-    headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
+    own_rows = [] if pool.headline is None else pool.past_models.rows(model_id)  # a past model has no win over itself
+    # a custom score, the other basis, is a mean of items
+    headlines = (None if pool.headline is None else pool.headline.without(own_rows), None)
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.positions))
-    parts, near, of_draws = [], [], None
+    parts, near, of_draws, ratio = [], [], None, pool.past_ratio
     if pool.drawn is not None:
         answers = np.full(len(pool.positions), np.nan)
         answers[positions] = state.responses[0]
@@ -142,9 +144,9 @@ def session_estimate(
             part = of_draws.targets(own)
         elif of_links is not None:
             part = widened(part, of_links, level=level)
-        if pool.past_ratio is not None:
+        if ratio is not None:
             about = observed.responses, observed.n_trials, abilities.theta
-            part = widened(part, run_noise(basis, positions, *about, past=pool.past_ratio), level=level)
+            part = widened(part, run_noise(basis, positions, *about, past=lambda: ratio), level=level)
         parts.append(part)
         near.append(known)
     # a custom score is the overall one of its own targets

@@ -21,9 +21,9 @@ from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
-from itembank.estimation.observations import bank_positions
+from itembank.estimation.observations import bank_positions, fewer_than_past, past_runs, scores_of_past
 from itembank.estimation.trials import LOOSE, Expectations, Trial
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
@@ -61,6 +61,15 @@ class Recorded:
     n_trials: IntArray | None  # (n_models, n_items)
     costs: Mapping[str, FloatArray]  # mapping of unit to (n_models, n_items)
     lost: IntArray | None = None  # (n_models, n_items): Kinds of errors that answers were lost to; 0 for none
+    # (n_models, n_bank_items): Where an item that was asked counts as answered, though nothing of it is recorded
+    counts: BoolArray | None = None
+
+    def n_done(self, session: AdaptiveSession, row: int) -> int:
+        """Count what a session has of the model at `row`: answers, and what counts as such."""
+        if self.counts is None or not self.counts[row].any():
+            return session.n_items
+        failed = [session.pool.positions[one.item_id] for one in session.history if isinstance(one, Failed)]
+        return session.n_items + int(self.counts[row, failed].sum())
 
     @classmethod
     def of_responses(cls, bank: Bank, responses: ResponseMatrix) -> "Recorded":
@@ -121,7 +130,7 @@ def answer_side_by_side(
     time.
     """
     going = list(zip(sessions, rows, strict=True))
-    while going := [(session, row) for session, row in going if session.n_items < n_answers]:
+    while going := [(session, row) for session, row in going if recorded.n_done(session, row) < n_answers]:
         find_abilities([session for session, _ in going])
         find_worth([session for session, _ in going])
         going = [(session, row) for session, row in going if _ask_and_tell(session, recorded, row, 1)]
@@ -162,7 +171,7 @@ def past_sessions(
         return {name: array.shape for name, array in kept.items()} == {name: one.shape for name, one in wanted.items()}
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
-    name = _name("past-sessions", _tried_spec(bank, spec), *headline)
+    name = _name("past-sessions", _tried_spec(bank, spec), *headline, *_attempts(bank))
     found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
     return found if found.n_answered.size else None
 
@@ -191,7 +200,7 @@ def past_expectations(
                     result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
-    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
+    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried, *_attempts(bank))
     return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
 
 
@@ -214,12 +223,18 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
             result[place, : len(answered)] = answered
         return result
 
-    name = cache_name(_name("past-session-orders", tried), n_answers)
+    name = cache_name(_name("past-session-orders", tried, *_attempts(bank)), n_answers)
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
+
+
+def _attempts(bank: Bank) -> tuple[float, ...]:
+    """Return one, the attempts at an item that sessions ask for, where past models made more (`fewer_than_past`)."""
+    attempts = fewer_than_past(bank, 1.0)
+    return () if attempts is None else (attempts,)
 
 
 def _n_scores(bank: Bank, spec: SessionSpec) -> int:
@@ -245,9 +260,10 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_reached = has_reached.sum(axis=1)
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
-    scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
+    headline, n_targets = bank.headline, len(bank.targets.names)
+    scores = scores_of_past(bank, *(_attempts(bank) or [None]))
     if custom := custom_targets(spec.target, bank):  # a custom target comes last
-        scores = np.column_stack([scores, bank.known_means(custom.overall_weights)])
+        scores = np.column_stack([scores, _custom_scores(bank, custom.overall_weights)])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
@@ -275,6 +291,14 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
             result["weights"][checkpoint][:, columns] = weights
             result["follows_item_model"][checkpoint, columns] = found.follows_item_model
     return result
+
+
+def _custom_scores(bank: Bank, weights: FloatArray) -> FloatArray:
+    """Return the means of items by weights (n_items,) in the runs that past models' sessions take, (n_models,)."""
+    means = bank.known_means(weights)
+    if attempts := _attempts(bank):
+        means = means + np.nan_to_num(past_runs(bank, *attempts)[0] - bank.responses.responses) @ weights
+    return means
 
 
 def _best(members: Trial) -> PastEstimates:
@@ -332,14 +356,19 @@ def _on_the_way(
     """Run sessions; yield those that reach each number of answers when they are there."""
     responses = bank.responses.take(models=fold.held_out[list(sessions)])
     names, columns = tuple(responses.model_ids), np.arange(bank.n_items)
-    recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={})
+    # one that answered nothing of a scenario would be asked more of others than new models are
+    lacks = np.isnan(bank.known_scores.value[fold.held_out[list(sessions)]])[:, bank.targets.scenario_index]
+    recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={}, counts=lacks)
+    if attempts := _attempts(bank):
+        values, n_trials = (of_all[fold.held_out[list(sessions)]] for of_all in past_runs(bank, *attempts))
+        recorded = replace(recorded, responses=values, n_trials=n_trials.astype(np.int64))
     reached, done = dict(sessions), 0
     row_of = {place: row for row, place in enumerate(sessions)}
     for n_answers in checkpoints.tolist():
         progress("cross-validating sessions", done / checkpoints[-1])
         rows = [row_of[place] for place in reached]
         answer_side_by_side(list(reached.values()), recorded, rows, n_answers=n_answers)
-        reached = {place: session for place, session in reached.items() if session.n_items >= n_answers}
+        reached = {place: one for place, one in reached.items() if recorded.n_done(one, row_of[place]) >= n_answers}
         find_abilities(list(reached.values()))
         yield reached
         done = n_answers
