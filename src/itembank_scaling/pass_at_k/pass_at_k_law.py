@@ -48,7 +48,8 @@ _REASONS = {
 _UNCHECKED_NOTE = (
     f"no other models with {REACH} times k samples show how rarely items are solved that no sample solved. Intervals "
     "reach over two shapes of pass rates, Beta and normal on the logit. For k above an item's samples, the low end "
-    "counts the item as unsolved if none of them was right"
+    "counts the item as unsolved if none of them was right. Where the truth was known, 95 % intervals covered 87 to "
+    "100 % of it up to ten times the samples, and 79 to 100 % at fifty times"
 )
 
 

@@ -69,6 +69,5 @@ def test_intervals_cover_whatever_the_shape_of_pass_rates(shape):
     truth = plug_in_pass_at_k(rates[:, :, None], law.k).mean(axis=1)
     low, high = law.all_items.low, law.all_items.high
     held = (low <= truth) & (truth <= high)
-    # where Betas alone made intervals .. of them held in "logit-normal", and .. of them if a part is never right
     assert held.mean() > 0.9
     assert np.mean(high - low) < 0.4
