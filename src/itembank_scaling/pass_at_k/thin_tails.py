@@ -70,7 +70,8 @@ def _nodes(counts: Counts, known: KnownAbove | None, is_known: BoolArray) -> _No
 def _logit_of_share(a: FloatArray, b: FloatArray, share: float) -> FloatArray:
     """Logit below which a Beta(a, b) has so small a share; shapes of zero are raised to one half."""
     rate = betaincinv(np.maximum(a, 0.5), np.maximum(b, 0.5), share)
-    return np.log(rate) - np.log1p(-rate)
+    result: FloatArray = np.log(rate) - np.log1p(-rate)
+    return result
 
 
 def thin_tailed_draws(
@@ -118,4 +119,5 @@ def thin_tailed_draws(
     precision = np.maximum(means * (1.0 - means) / variances - 1.0, 1e-3)
     rows = np.arange(n_draws) % n_chosen
     shapes = (np.maximum(part * precision, tiny)[rows] for part in (1.0 - means, means))
-    return rng.beta(*shapes)
+    result: FloatArray = rng.beta(*shapes)
+    return result
