@@ -124,7 +124,7 @@ def cell_posterior(
     # the first round is enough as a rule: in simulations nine draws in ten are effective. After the last the draws
     # stay as they are
     for _ in range(4):
-        points, log_proposal = _draws(centre, covariance, n_draws, rng)
+        points, log_proposal = draws_around(centre, covariance, n_draws, rng)
         logs = _log_densities(problem, points) - log_proposal
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()  # not by `logsumexp`: after many millions of trials they would not sum to one
@@ -223,7 +223,7 @@ def _mode(problem: Problem) -> tuple[Point, FloatArray]:
     return optimum.x, (vectors / np.maximum(values, least)) @ vectors.T
 
 
-def _draws(
+def draws_around(
     centre: Point, covariance: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Points (n_draws, n_dims + 1) of a t-distribution and their log density up to a constant."""

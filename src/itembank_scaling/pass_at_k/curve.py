@@ -18,10 +18,7 @@ from itembank_scaling.pass_at_k.cell_posterior import (
 from itembank_scaling.pass_at_k.kernels import KnownAbove, plug_in_pass_at_k, unbiased_pass_at_k
 from itembank_scaling.pass_at_k.samples import SampledScenario, alike_items, plug_in_rates
 from itembank_scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
-
-FAR = 10
-"""Times an item's samples from which on nothing they leave unsolved counts as solved: ten samples cannot tell never
-from once in a thousand."""
+from itembank_scaling.pass_at_k.thin_tails import thin_tailed_draws
 
 
 class PosteriorCurves(NamedTuple):
@@ -164,7 +161,7 @@ class Curve:
     low: FloatArray  # (n_sets, n_k)
     high: FloatArray  # (n_sets, n_k)
     truth: FloatArray  # (n_sets, n_k)
-    # (n_sets, n_k): Share of items that a sample solved, or that have so many samples that k is not far beyond them
+    # (n_sets, n_k): Share of items that a sample solved, or that have k samples or more
     within_reach: FloatArray
     failure: FloatArray  # (n_curve_items,): Posterior probability that all of the largest k samples fail
     ability: float
@@ -172,9 +169,19 @@ class Curve:
 
 
 def pass_at_k_curve(
-    scenario: SampledScenario, row: int, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+    scenario: SampledScenario,
+    row: int,
+    k: FloatArray,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+    *,
+    checked: float = np.inf,
 ) -> Curve:
-    """Find pass@k of the model at `row` on the items that it has samples of, or on all of the scenario."""
+    """Find pass@k of the model at `row` on the items that it has samples of, or on all of the scenario.
+
+    Above the k that is `checked`, intervals hold for both shapes of pass rates (`thin_tails`): from the lower of their
+    low ends to the higher of their high ends.
+    """
     columns = scenario.columns
     if not spec.include_unsampled:
         columns = columns[scenario.used.n_trials[row, columns] > 0]
@@ -196,16 +203,31 @@ def pass_at_k_curve(
         theta = posterior.weights @ posterior.theta  # (n_dims,)
         plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
         curves = _set_curves(posterior, sets, kept, k=k, spec=spec, rng=rng)
+        beyond = k > checked
         for which, one in enumerate(curves):
             low[which], high[which] = one.low, one.high
+            if beyond.any():
+                if not which or one is not curves[0]:
+                    drawn = thin_tailed_draws(
+                        (parameters, known.prior, counts),
+                        posterior,
+                        sets[which],
+                        kept if which else None,
+                        k[beyond],
+                        n_draws=spec.n_draws,
+                        rng=rng,
+                    )
+                    thin = _interval(drawn, spec.level)
+                low[which, beyond] = np.minimum(low[which, beyond], thin[0])
+                high[which, beyond] = np.maximum(high[which, beyond], thin[1])
             for m, method in enumerate(spec.methods):
                 values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
         failure, ability = curves[0].failure, float(theta[0])
         ability_sd = float(np.sqrt(posterior.weights @ (posterior.theta[:, 0] - theta[0]) ** 2))
-    # within reach are items that samples solved, or that k is not `FAR` beyond; unsampled ones as the others
+    # within reach are items that samples solved, or that k is not beyond; unsampled ones as the others
     is_sampled = counts.n_trials > 0
     n_trials = np.where(is_sampled, counts.n_trials, np.median(counts.n_trials[is_sampled]))
-    is_near = k < FAR * n_trials[:, None]
+    is_near = k <= n_trials[:, None]
     return Curve(
         row,
         scenario.name,

@@ -2,8 +2,9 @@
 
 Models are given fewer samples than they have, and the intervals found from these are compared with what all their
 samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
-Where there are none, models asked about are given a tenth of their samples, and item models that have not seen them;
-and as no samples show how rarely the items are solved that are never solved in these, intervals are wider still.
+Where there are none, models asked about are given a tenth of their samples, and item models that have not seen them.
+These samples do not show how rarely the items are solved that none of them solved: what is widened is then the hull
+of two shapes of pass rates (`thin_tails`), by what intervals of one of them lack.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,34 +33,17 @@ class IntervalFactors:
     k: FloatArray  # (n_tried_k,): Rising
     factors: FloatArray  # (n_sets, n_tried_k): One at least; NaN for a set of items on which nothing tells
     n_models: int  # Models they rest on
-    # Samples of an item that the models asked about have, where the factors rest on these models.
-    n_samples: int | None = None
+    rest_on: Literal["others", "asked", "none"] = "others"  # The models that they come from
 
     @property
     def largest_k(self) -> float:
         """The largest k at which samples of other models show how wide intervals must be; 0 where none do."""
-        return float(self.k[-1]) if self.n_samples is None else 0.0
-
-    @property
-    def rest_on(self) -> Literal["others", "asked", "none"]:
-        """The models that the factors come from."""
-        return "others" if self.n_samples is None else "asked" if self.n_models else "none"
+        return float(self.k[-1]) if self.rest_on == "others" else 0.0
 
     def at(self, k: FloatArray) -> FloatArray:
-        """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells.
-
-        Those that rest on the models asked about have a least value, and grow beyond the samples.
-        """
+        """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells."""
         lines = np.array([np.interp(np.log(k), np.log(self.k), factors) for factors in self.factors])
-        if self.n_samples is None:
-            return np.where(np.isnan(lines), 1.0, lines)
-        # where the models asked about alone tell: the least factor, and by how much of it factors grow from k equal
-        # to the samples to ten times as many. Chosen so that every task of `bytelms-samples` holds 93 % (docs/
-        # scaling.md)
-        least_within, growth_within = 1.3, 0.5
-        growth = 1.0 + growth_within * np.maximum(np.log10(k / self.n_samples), 0.0)
-        result: FloatArray = np.fmax(lines, least_within) * growth
-        return result
+        return np.where(np.isnan(lines), 1.0, lines)
 
 
 Refit: TypeAlias = Callable[[IntArray], ScenarioItemModel | None]
@@ -147,7 +131,7 @@ def factors_within(
     rng: np.random.Generator,
     refit: Refit | None,
 ) -> IntervalFactors:
-    """Find the factors on the models asked about; the least ones when too few of these can tell.
+    """Find the factors on the models asked about; none but one when too few of these can tell.
 
     They are given a tenth of their samples: all of them say what comes up to five times as far as these reach. What is
     found at so many times the samples given stands for as many times the samples there are.
@@ -156,8 +140,8 @@ def factors_within(
     # as many more samples were hidden than given, they give the truth up to k of a half of them
     factors = interval_factors(scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=2)
     if factors is None:
-        return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
-    return replace(factors, k=factors.k * (budget / given), n_samples=budget)
+        return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, "none")
+    return replace(factors, k=factors.k * (budget / given), rest_on="asked")
 
 
 def widened(

@@ -13,7 +13,7 @@ from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix
-from itembank_scaling.pass_at_k.curve import FAR, Curve, pass_at_k_curve
+from itembank_scaling.pass_at_k.curve import Curve, pass_at_k_curve
 from itembank_scaling.pass_at_k.interval_calibration import (
     REACH,
     IntervalFactors,
@@ -37,19 +37,19 @@ from itembank_scaling.pass_at_k.samples import (
 )
 from itembank_scaling.pass_at_k.specs import NEED_ITEM_MODEL, PassAtKSpec
 
-_SURER = (
-    "and grow beyond the samples there are. Five other models with at least twice the samples would make them surer"
-)
 _REASONS = {
     "others": "The factors come from past models that were given as few samples",
-    "asked": f"The factors come from the models asked about, given a tenth of their samples, {_SURER}",
-    "none": f"Too few models could tell: the factors are the least ones, {_SURER}",
+    "asked": "The factors come from the models asked about, given a tenth of their samples. Five other models with at "
+    "least twice the samples would make them surer",
+    "none": "Too few models could tell. Five other models with at least twice the samples can",
 }
 """What the factors of intervals come from."""
 
-_FAR_NOTE = (
-    f"from k of {FAR} times an item's samples on, the low end of an interval counts the item as unsolved if none of "
-    f"them was right: they cannot tell never from rarely. At least five other models with {REACH} times k samples can"
+_UNCHECKED_NOTE = (
+    f"no other models with {REACH} times k samples show how rarely items are solved that no sample solved. Intervals "
+    "reach over two shapes of pass rates, Beta and normal on the logit. For k above an item's samples, the low end "
+    "counts the item as unsolved if none of them was right. Where the truth was known, 95 % intervals covered 87 to "
+    "100 % of it up to ten times the samples, and 79 to 100 % at fifty times"
 )
 
 
@@ -109,26 +109,27 @@ def pass_at_k_law(
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, part_of(progress, 0.0, 0.5))
     curves = []
-    is_far = False
+    is_unchecked = False
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, scenario in enumerate(scenarios):
         asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
         factors = _factors(items, scenario, np.sort(rows), spec, generator)
+        checked = 0.0 if factors is None else factors.largest_k
         found = {}
         for place, row in enumerate(sorted(asked)):
             progress(f"pass@k {scenario.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
-            curve = pass_at_k_curve(scenario, row, k, spec, generator)
+            curve = pass_at_k_curve(scenario, row, k, spec, generator, checked=checked)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
-            found[row] = lowered(curve, k > (0.0 if factors is None else factors.largest_k))
-            is_far |= bool(np.any(found[row].low < curve.low))
+            found[row] = lowered(curve, k > checked)
+            is_unchecked |= scenario.item_model is not None and k[-1] > checked
         curves += [found[row] for row in asked]
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
     notes += _interval_notes(calibrated, k)
-    if is_far:
-        notes.append(_FAR_NOTE)
+    if is_unchecked and "irsl" in spec.methods:
+        notes.append(_UNCHECKED_NOTE)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
 

@@ -54,9 +54,10 @@ class PassAtKSpec:
     interval : {'calibrated', 'model-based'}
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
         those asked about; these models must have at least twice as many. If they do not, models asked about are
-        tried with a tenth of their samples, and intervals grow beyond the samples. 'model-based' takes the posterior's
-        word. From k of ten times an item's samples on, low ends count it as unsolved if none was right, unless such
-        other models have five times k samples.
+        tried with a tenth of their samples. 'model-based' takes the posterior's word. Up to a fifth of the samples of
+        such other models, intervals rest on Beta pass rates alone. Elsewhere they are the hull of those by two shapes
+        of pass rates, Beta and normal on the logit, and above an item's samples low ends count it as unsolved if none
+        was right.
     n_draws : int
         Draws behind each interval.
     """
