@@ -398,6 +398,8 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     read(tmp_path / "w.csv", drop_columns=("hardness",))
     if key == "item_id":
         warns("answers, but 'difficulty' mostly", read_text, tmp_path, "item_id,m,n,difficulty\na,1,0,0.3\nb,0,1,0.9\n")
+        judges = "item_id,judge_a,judge_b,judge_c\na,1,0,0.3\nb,0,1,0.9\n"  # one of whom grades
+        assert read_text(tmp_path, judges).responses.tolist() == [[1, 0], [0, 1], [0.3, 0.9]]
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read_text(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 

@@ -161,7 +161,8 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
-    for name in (n for n in columns if is_called(n, CHOSEN) and n not in {response, *spec.where}):
+    has_options = any(kind_of(name) == "option" for name in columns)
+    for name in (n for n in columns if has_options and is_called(n, CHOSEN) and n not in {response, *spec.where}):
         values = first({name})[name]
         found, bad = numbers(values.to_frame())
         if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:

@@ -177,7 +177,8 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
-    # items may well be graded where most are not, and models are asked the same items
+    # items may well be graded where most are not, and so may judges; models are asked the same items
+    mostly = [name for name in mostly if "judge" not in map(kind_of, re.split(r"[\W\d_]+", name))]
     if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
         warn(
             f"{source}: columns hold right and wrong answers, but {shown(mostly)} mostly something between, which "
