@@ -24,7 +24,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.jq_programs import how_to_run, program_for
+from itembank.readers.jq_programs import how_to_run, program_for, summary_of
 from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -284,7 +284,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     if record is not None:
         program, keys = _rows_inside(record)
         known = f" (a row has {shown(keys, 12)})" if keys else ""
-        lines.append(f"To read JSON of any shape, by a program of jq{known}: {how_to_run(program, record)}")
+        how = f"To read JSON of any shape, by a program of jq{known}: {how_to_run(program, record)}"
+        lines.append(how if program else f"{record.name} holds no answers of models to items{summary_of(keys)}.")
     return "\n".join(lines)
 
 

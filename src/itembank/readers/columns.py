@@ -60,6 +60,14 @@ COUNT_NAMES = {
     ),
 }
 """What tables of others call the right ones of several attempts, and the attempts, as `USUAL_NAMES`."""
+SUMMARIES = re.compile(
+    r"(^|[\s_.-])(precision|recall|f1|auc|auroc|mrr|ndcg|bleu|rouge\w*|rmse|mae|win[\s_-]?rate|elo|stderr"
+    r"|standard[\s_-]error|spearman|pearson|kendall)([\s_.,@-]|$)",
+    re.IGNORECASE,
+)
+"""What a metric over many items is called."""
+MEANS = ("accuracy", "acc", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+"""The same of means, without case, blanks and underscores."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
 

@@ -22,6 +22,7 @@ from itembank.readers.chosen_rows import (
 )
 from itembank.readers.columns import (
     COUNT_NAMES,
+    MEANS,
     NAMES_IN_TURN,
     USUAL_NAMES,
     as_text,
@@ -32,7 +33,7 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import how_to_run, jq_key, program_for, row_program
+from itembank.readers.jq_programs import how_to_run, jq_key, program_for, row_program, summary_of
 from itembank.readers.json_files import first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -526,8 +527,6 @@ ABOUT_THINGS = (
     *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
-OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
-"""The same of summaries of models' results."""
 OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 """Beginning of other such names: is_final, n_options."""
 
@@ -535,7 +534,7 @@ OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
     others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
-    usual = (*ABOUT_THINGS, *(OF_MODELS if layout_of(columns, spec) == "wide-models" else ()))
+    usual = (*ABOUT_THINGS, *((*MEANS, "score") if layout_of(columns, spec) == "wide-models" else ()))
     return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
@@ -629,7 +628,9 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
-    program, _ = program_for(values)
+    program, metrics = program_for(values)
+    if not program:
+        return f"holds no answers of models to items{summary_of(metrics)}."
     outer = re.search(r"(\$\w+) \| .value \| to_entries\[\] \| .key as \$model", program)
     more = f" (if the outer keys are models, exchange as {outer[1]} and as $model)" if outer else ""
     if re.search(r"select\(\S+\)", program):

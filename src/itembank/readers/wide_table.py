@@ -10,6 +10,7 @@ from itembank.errors import DataError, DataWarning, first_few, remedy, shown, wa
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import (
     NAMES_IN_TURN,
+    SUMMARIES,
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
@@ -45,12 +46,6 @@ GIVEN_ANSWERS = (
 )
 ANSWERS = ("answer", *RIGHT_ANSWERS, *GIVEN_ANSWERS)
 """What others call an answer, right or given, without case, blanks and underscores; it groups no items."""
-SUMMARIES = re.compile(
-    r"(^|[\s_.-])(precision|recall|f1|auc|auroc|mrr|ndcg|bleu|rouge\w*|rmse|mae|win[\s_-]?rate|elo|stderr"
-    r"|standard[\s_-]error|spearman|pearson|kendall)([\s_.@-]|$)",
-    re.IGNORECASE,
-)
-"""What a metric over many items is called."""
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> ResponseRows:
