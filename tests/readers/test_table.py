@@ -164,6 +164,11 @@ def test_items_named_like_a_pattern_are_items(tmp_path, ending):
     table = pl.DataFrame({"model_id": ["a", "b"], "^x$": [1, 0], "x": [0, 0], "^.*$": [1, 1]})
     matrix = read(write_frame(table, tmp_path / f"r.{ending}"))
     assert (matrix.item_ids, matrix.responses.tolist()) == (["^x$", "x", "^.*$"], [[1, 0, 1], [0, 0, 1]])
+    words = {"^x$": ["yes", "no"], "count": ["no", "no"], "^.*$": ["yes", "error"]}  # polars counts into `count`
+    path = write_frame(pl.DataFrame({"model_id": ["a", "b"], **words}), tmp_path / f"words.{ending}")
+    matrix = warns("'yes' as right", read, path, missing_values=("none",))
+    assert matrix.item_ids == ["^x$", "count", "^.*$"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, 1], [0, 0, np.nan]])
 
 
 @pytest.mark.parametrize("name", ["^x$", "*", "y"])
