@@ -373,13 +373,13 @@ class PretrainingLaw(Tabular):
             f"{worth['n_forecasts']:,} forecasts of held-out sizes were off by {points_of(worth['error'])} points on "
             f"average{'' if self.held_out.by_hand is None else ', closer than by hand'}, at up to "
             f"{times_words(checked)} times the compute fitted; the target is {times_words(self._beyond)} times the "
-            "compute of the largest run."
+            f"compute of the largest run{' of all recipes' * (len(self.recipes) > 1)}."
         )
 
     @property
     def _beyond(self) -> float:
-        """Times the compute of the largest model fitted that the target is."""
-        return float(self.target_flops / np.exp(self.log_flops[self.is_final].max()))
+        """Times the compute of the largest model that a law is fitted to that the target is."""
+        return min((row["beyond"] for row in self.rows() if np.isfinite(row["score"])), default=np.nan)
 
     def worth(self, name: str) -> dict[str, Any] | None:
         """Return the row of `comparison` of a law; None if no sizes were held out."""
