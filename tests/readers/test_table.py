@@ -189,6 +189,11 @@ def test_a_column_called_as_a_pattern_is_read_as_any_other_or_refused(tmp_path, 
     assert read(tmp_path / "w.csv", where={name: "v"}).responses.tolist() == [[0.0]]
 
 
+@pytest.mark.parametrize("name", ["{model}", "[1] model", "[model]"])
+def test_a_header_that_begins_with_a_bracket_is_no_json(tmp_path, name):
+    assert read_text(tmp_path, f"{name},item_id,response\na,x,1\n", columns={"model_id": name}).model_ids == ["a"]
+
+
 def test_items_and_models_that_nobody_asked_are_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\n")
     with pytest.warns(DataWarning, match="1 of 'new'"):  # what the table of one model leaves empty was asked
