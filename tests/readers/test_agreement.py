@@ -303,7 +303,7 @@ def test_what_is_a_mixture_and_what_is_none(tmp_path):
     rows = asked("usual", 1, 0, 1)
     rows[1]["prompt_hash"] = prompt_hash("another")
     write_run(tmp_path / "c", "org/other", {"arc": rows}, config=CONFIG, **TOLD)
-    refuses(r"3 models the usual prompts; 1 model .'org/other'. other prompts for 1 items", read, tmp_path / "c")
+    refuses(r"3 models the usual prompts; 1 model .'org/other'. other prompts for 1 item", read, tmp_path / "c")
     several(tmp_path / "d", 2)
     write(tmp_path / "d", "org/same", None)
     read(tmp_path / "d")

@@ -146,7 +146,7 @@ def test_records_that_fail_or_are_many_are_named_and_read_in_blocks(tmp_path):
     refuses("'agent'", read_jq, paths, '{model_id: "m", item_id: .q, response: .r, epoch: .trial}', repeats="count")
     rows = [{"q": k, "r": 1, "error": "timeout" if k else None} for k in range(3)]
     path = write(tmp_path / "c" / "r.json", {"results": {"results": rows}})
-    with pytest.warns(DataWarning, match="2 records have 'error' filled in, and their responses count all the same"):
+    with pytest.warns(DataWarning, match="2 records have 'error' filled in, and count all the same"):
         read_jq(path, f".results.results[] | {PLAIN} # no error\n")
     assert read_jq(path, f".results.results[] | select(.error == null) | {PLAIN}").item_ids == ["0"]
     paths = [write(tmp_path / "d" / f"{one}.json", {"q": 1, "r": r, "kind": "x"}) for one, r in (("a", 1), ("b", 0))]

@@ -18,6 +18,7 @@ from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import N_SHOWN, visible
 from itembank.responses.score_names import OVERALL
 from itembank.spreadsheets import write_guarded_csv
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,7 +146,7 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | 
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
         options.write_table(audit.table, output, partial(write_guarded_csv, audit.table))
-        note(f"{audit.table.height} items written to {output}.")
+        note(f"{plural(audit.table.height, 'item')} written to {output}.")
     _print_audit(audit, chosen.head(asked["n_rows"]), out)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")

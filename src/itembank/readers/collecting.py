@@ -44,6 +44,7 @@ from itembank.readers.sources import (
 from itembank.readers.table import columns_of, holds_responses, is_long_table
 from itembank.responses.opening import SUFFIXES, file_kind, kind_by_name
 from itembank.responses.response_files import is_response_file
+from itembank.tables import plural
 
 
 @contextmanager
@@ -270,7 +271,7 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         return f"{folder}: is a bank, and no results. In Python {python} writes those of its past models into a file."
     titles = ", ".join(source.title for source in sources().values())
     lines = [
-        f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
+        f"{folder}: holds {plural(len(files), 'file')}, and none with results that itembank knows: {shown(names)}. "
         f"It knows tables with the columns model_id, item_id and response, and {titles}.{no_readers()}"
     ]
     tables = (path for path in files if kind_by_name(path) in {"csv", "parquet"} or ".jsonl" in path.suffixes)

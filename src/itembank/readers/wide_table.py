@@ -197,8 +197,8 @@ def _lost_in_wide(
     elif errors is None and is_empty.any() and spec.errors in {"wrong", "bounds"}:
         raise DataError(
             f"{table.source}: a wide table must tell lost answers from questions that were not asked, got "
-            f"{int(is_empty.sum())} empty cells. Write 'error' or 'timeout' into the cells whose answer was lost, give "
-            f"a long table, or leave {remedy('errors', '--errors')} out."
+            f"{plural(int(is_empty.sum()), 'empty cell')}. Write 'error' or 'timeout' into the cells whose answer was "
+            f"lost, give a long table, or leave {remedy('errors', '--errors')} out."
         )
     return kind if kind.any() else None
 

@@ -10,7 +10,7 @@ import polars as pl
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 from itembank.tabular import Tabular
 from itembank_scaling.pretraining.ability_law import AbilityLaws, FittedAbilityLaw
 from itembank_scaling.pretraining.law_fitting import FittedLaw, Forecast, interval_factor
@@ -228,8 +228,7 @@ def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
 
 def few_checked(n_forecasts: int) -> str:
     """Say in a clause that so few forecasts were checked; empty where they are enough."""
-    words = "1 forecast was" if n_forecasts == 1 else f"{n_forecasts} forecasts were"
-    return f"only {words} checked" if n_forecasts < 10 else ""
+    return f"only {plural(n_forecasts, 'forecast', 'were')} checked" if n_forecasts < 10 else ""
 
 
 def times_words(ratio: float) -> str:
