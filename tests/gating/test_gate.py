@@ -101,7 +101,7 @@ def test_it_asks_for_no_more_items_than_there_are():
     of = "questions like these: what other questions of this kind would show (--estimand)"
     assert ("Difference of", of) in found.facts
     found = ib.gate(old, new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False)))
-    short = f"About {found.items_to_decide} more items would decide it, and only 200 are left."
+    short = f"About {found.items_to_decide:,} more items would decide it, and only 200 are left."
     assert found.sentence.endswith(f"{short} For the difference of these two runs alone: estimand='run'.")
 
 
