@@ -261,7 +261,7 @@ def _together(texts: Sequence[str], files: Collection[str]) -> str:
     counts = [_COUNT.match(one) for _, _, one in parts]
     n = sum(int(one[0]) for one in counts if one is not None)
     rest = _COUNT.sub(str(n), rest) if all(counts) else rest
-    return f"{where} and {n_files - 1} more files: {rest}"
+    return f"{where} and {n_files - 1} more file{'s' * (n_files > 2)}: {rest}"
 
 
 def first_few(parts: Sequence[str], total: int | None = None) -> str:

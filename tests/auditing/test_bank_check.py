@@ -121,6 +121,11 @@ def test_the_overall_score_decides_and_every_number_of_items_for_itself_in_sente
     )
     assert "the error of 8.0 points is outside what the bank expects (3.0 at 95 %" in outside
     assert "take more items" in outside
+    assert checked(score(held=True), score(held=False)).in_brief == (
+        "30 items: 1 of 2 scores are within what the bank expects, and errors average 5.0 points, against 2.0 "
+        "expected. Outside: 'm'.",
+    )
+    assert checked(*[score(held=False)] * 2).in_brief[-1].startswith("More are outside than chance explains")
 
 
 def dated(given, days):

@@ -134,7 +134,6 @@ def test_answers_given_name_the_rival_of_the_key():
         ({"known": ["item-1", "nobody"]}, "nobody"),
         ({"choices": pl.DataFrame({"model_id": ["model-0"]})}, "must have the columns"),
         ({"by": "famly"}, "must have a column 'famly'"),
-        ({"by": "model_id"}, "must divide the 100 models"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_the_work(wrong, message, monkeypatch):
@@ -317,6 +316,11 @@ def test_what_cannot_be_compared_is_refused():
     ):
         with pytest.raises(DataError, match=says):
             differential_items(_with(values, family=["a"] * 20), column)
+    small = _with(values, family=[*"abcdefghij"] * 2, size=["big"] * 10 + ["mid"] * 8 + ["tiny"] * 2)
+    audit = audit_items(small, by="family")  # whose other findings count all the same
+    assert (audit.differential, audit.table.height) == (None, 10)
+    assert "No groups are compared: column 'family' must divide the 20 models" in audit.cautions[-1]
+    assert "are not compared: 'tiny'" in differential_items(small, "size").notes[0]
 
 
 def test_a_scenario_that_a_group_did_not_run_has_no_effect_on_its_score():

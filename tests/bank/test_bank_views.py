@@ -7,10 +7,14 @@ import pytest
 from itembank.bank.bank_views import bank_for, check_made_for, repeatable
 from itembank.bank.marks import ANSWERED_HOW, is_adaptive, with_ways
 from itembank.banks import Link, descendant, retire, whole_bank, with_target
-from itembank.errors import DataError, DataWarning
+from itembank.comparison.compared_models import bank_and_targets
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.planning.plan import plan
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.preparation import ready_pool
+from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.living.living import named_bank
 from tests.living.test_descendants import with_intercepts, with_items, with_models
@@ -97,3 +101,15 @@ def test_what_the_table_says_of_the_way_of_asking_stays_and_other_words_are_refu
     assert with_ways(matrix, 9).models[ANSWERED_HOW].to_list() == [None] * 4
     with pytest.raises(DataError, match="must be one of complete, random, fixed, adaptive, got 'luck'"):
         with_ways(responses, 5, "luck")
+
+
+def test_verbs_that_take_no_set_of_items_as_their_target_say_what_does(bank):
+    """It was "among 'math', 'law', 'overall'", and of `compare` answers to what was retired were lost before."""
+    verbs = (
+        ready_pool,
+        lambda one, spec: plan(one, target=spec.target),
+        lambda one, spec: bank_and_targets(one, [spec.target]),
+    )
+    for verb in verbs:
+        with pytest.raises(ParameterError, match=r"got 'quiz@1', a set of items\. .*with_target\(bank, 'quiz@1'\)"):
+            verb(bank, SessionSpec(target="quiz@1"))

@@ -89,7 +89,7 @@ RIGHT_AND_WRONG = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, 
         (replace(simulated("binomial"), n_trials=None), "binomial", "needs the number of trials behind each response"),
         (replace(simulated("binomial"), n_trials=None), "beta-binomial", "needs the number of trials behind each resp"),
         (RIGHT_AND_WRONG, "beta", "family must be 'bernoulli' or 'auto' for responses that are all 0 or 1"),
-        (without_a_trial(), "binomial", r"at least one trial, got none for 1 responses, in items 'item-6'"),
+        (without_a_trial(), "binomial", r"at least one trial, got none for 1 response, in items 'item-6'"),
     ],
     ids=["rates", "rates, beta", "right and wrong", "without a trial"],
 )

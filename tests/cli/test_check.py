@@ -39,6 +39,9 @@ def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
     assert (len(found["scores"]), found["bank"]) == (8, ib.load_bank(bank_folder).bank_id)
     assert all(sentence in outcome.out for sentence in found["verdicts"])
     assert found["suits"] == (outcome.code == 0)
+    sizes = [part for size in (9, 12, 15) for part in ("-n", size)]  # six sentences before the table of three sizes
+    brief, full = (run(*more, "check", bank_folder, full_run, *SMALL[:2], *sizes).out for more in ([], ["-v"]))
+    assert (brief.count("of 2 scores are within"), full.count("the error of")) == (3, 6)
     found = run.json("check", bank_folder, full_run, "-n", 12)
     parts = {"bank", "suits", "changes", "verdicts", "hints", "notes", "fit", "groups", "level", "scores"}
     assert set(found) == parts | {"schema_version"}
@@ -210,6 +213,7 @@ def test_prints_reasons_and_evidence_and_fails_where_a_reason_is_not_to_be(run, 
     assert failed.code == 1
     holds(failed.err, "Failed: there are items flagged", "1 dead")
     run.ok("check", faulty, "--fail-on", "noise")
+    run.fails(2, "--by COLUMN", "check", faulty, "--fail-on", "differs")  # it could not fail
     outcome = run.ok("check", faulty, "--reason", "noise")
     assert "No item is noise." in outcome.err
     assert "Items by" not in outcome.out

@@ -65,7 +65,7 @@ def test_auto_says_what_it_found_and_reads_it(run, tmp_path, output):
     assert outcome.json["rows"][0]["n_items"] == 4
     for said in (
         r"Found 4 lm_eval samples files .*: 2 models, 2 tasks, 6 responses",
-        r"Found .*py.jsonl: 1 models, 1 tasks, 1 responses",
+        r"Found .*py.jsonl: 1 model, 1 task, 1 response",
         r"1 file has no results that itembank knows, and is ignored: .*\[red\]notes",
     ):
         assert re.search(said, outcome.err)
@@ -101,7 +101,7 @@ def test_what_comes_next_fits_what_was_imported(run, tmp_path, output, pairs, sa
 def test_auto_refuses_a_folder_without_results(run, tmp_path, output):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "notes.md").write_text("words")
-    says = "holds 1 files, and none with results that itembank knows: 'notes.md'"
+    says = "holds 1 file, and none with results that itembank knows: 'notes.md'"
     assert "lm_eval" not in run.fails(1, says, "import", tmp_path / "in", "-o", output).err
 
 

@@ -268,3 +268,9 @@ def test_a_note_is_broken_between_words_and_a_command_that_ends_it_is_whole(monk
     assert all(line.startswith(" " * 17) and len(line) <= 40 for line in rest)
     monkeypatch.delenv("COLUMNS")
     assert wrapped(sentence) == sentence
+
+
+def test_options_of_import_are_said_to_be_its(run, tmp_path):
+    """`info` named --column, which it has not."""
+    (tmp_path / "odd.csv").write_text("m,i,r\na,x,1\n")
+    run.fails(1, "How files are read is chosen when they are imported: itembank import", "info", tmp_path / "odd.csv")

@@ -100,7 +100,7 @@ def test_models_with_gaps_are_compared_on_what_both_answered(rng):
     row = found.rows()[0]
     assert (row["n_shared_items"], row["n_items_a"], row["n_items_b"]) == (100, 250, 250)
     assert row["difference"] == pytest.approx(np.nanmean(values[1] - values[0]))
-    assert row["note"] == "compared on the 100 items that both answered, of 250"
+    assert row["note"] == "compared on 100 items that both answered, of 250"
     assert found.notes == ("each pair is compared on the items that both answered, 100 to 250",)
     assert found.ranking.score[:, 0] @ (~np.isnan(values)).sum(axis=1) == pytest.approx(np.nansum(values))
 

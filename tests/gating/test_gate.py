@@ -101,7 +101,7 @@ def test_it_asks_for_no_more_items_than_there_are():
     of = "questions like these: what other questions of this kind would show (--estimand)"
     assert ("Difference of", of) in found.facts
     found = ib.gate(old, new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False)))
-    short = f"About {found.items_to_decide} more items would decide it, and only 200 are left."
+    short = f"About {found.items_to_decide:,} more items would decide it, and only 200 are left."
     assert found.sentence.endswith(f"{short} For the difference of these two runs alone: estimand='run'.")
 
 
@@ -177,7 +177,7 @@ def test_items_that_were_not_drawn_by_chance_are_noticed():
     assert "the 100 items are next to each other in the baseline's file, from 1 to 100 of 1000" in together
     assert together in found.to_dict()["notes"]
     assert "the baseline scores 100.0 on these and 60.0 on all 1000" in first
-    assert "no item of 1 scenarios" in second
+    assert "no item of 1 scenario" in second
     for places in (np.arange(600, 640), np.delete(np.arange(300, 500), [3, 50, 51])):
         assert "next to each other" in ib.gate(old, new.take(items=places)).notes[0]
     rng = np.random.default_rng(0)

@@ -67,7 +67,7 @@ def test_documents_of_a_task_that_nobody_knows_are_items_by_a_field_of_theirs(tm
     rows = [{**sample(k, acc=float(k)), "doc": {"question_id": 70 + k}} for k in (0, 1)]
     write_run(tmp_path / "new", "org/b", {"copy": rows})
     known = pl.DataFrame({"item_id": ["71", "70", "72"], "metric": "acc", "task": None}, schema_overrides={"task": str})
-    new = warns(r"2 documents of 'copy' are taken for the bank's items", read_new_responses, [tmp_path / "new"], known)
+    new = warns(r"'copy': 2 documents are taken for the bank's items", read_new_responses, [tmp_path / "new"], known)
     assert dict(zip(new.item_ids, new.responses[0], strict=True)) == {"70": 0.0, "71": 1.0}
     few = known.filter(pl.col("item_id") == "70")
     assert read_new_responses([tmp_path / "new"], few).item_ids == ["copy/0", "copy/1"]  # not all are items: none is
@@ -303,7 +303,7 @@ def test_what_is_a_mixture_and_what_is_none(tmp_path):
     rows = asked("usual", 1, 0, 1)
     rows[1]["prompt_hash"] = prompt_hash("another")
     write_run(tmp_path / "c", "org/other", {"arc": rows}, config=CONFIG, **TOLD)
-    refuses(r"3 models the usual prompts; 1 model .'org/other'. other prompts for 1 items", read, tmp_path / "c")
+    refuses(r"3 models the usual prompts; 1 model .'org/other'. other prompts for 1 item", read, tmp_path / "c")
     several(tmp_path / "d", 2)
     write(tmp_path / "d", "org/same", None)
     read(tmp_path / "d")

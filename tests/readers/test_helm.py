@@ -72,11 +72,11 @@ def test_perturbed_instances_and_other_splits_are_left_out(tmp_path):
         entry("id2", exact_match=1.0),
     ]
     write_run(tmp_path, "boolq:model=m", entries)
-    warns("1 answers to perturbed", refuses, "repeated attempts .several seeds.", read_responses, tmp_path, spec=HELM)
+    warns("1 answer to perturbed", refuses, "repeated attempts .several seeds.", read_responses, tmp_path, spec=HELM)
     matrix = warns("perturbed", read, tmp_path, format="helm", repeats="count")
     assert (matrix.responses.tolist(), matrix.n_trials.tolist()) == ([[0.5, 1.0]], [[2, 1]])
     write_run(tmp_path / "b", "x:model=m", [entry("i1", exact_match=1.0), entry("i2", exact_match=0.0, split="valid")])
-    assert warns("1 answers of the split 'valid'", read, tmp_path / "b").item_ids == ["x/i1"]
+    assert warns("1 answer of the split 'valid'", read, tmp_path / "b").item_ids == ["x/i1"]
     write_run(tmp_path / "c", "y:model=m", [entry("i2", exact_match=0.0, split="valid")])
     assert read(tmp_path / "c").item_ids == ["y/i2"]
 

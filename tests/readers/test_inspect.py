@@ -68,7 +68,7 @@ def test_scores_are_numbers_as_inspect_has_them(value, number):
 
 @pytest.mark.parametrize("value", ["correct-ish", "", [1.0], {}])
 def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
-    with pytest.raises(DataError, match=r"a score must be a number or one of 'C', 'I'.*1 samples: 'toy/a'"):
+    with pytest.raises(DataError, match=r"a score must be a number or one of 'C', 'I'.*1 sample: 'toy/a'"):
         read(write_eval(tmp_path / "a.eval", [{**sample("a"), "scores": {"match": {"value": [value]}}}, *THREE[1:]]))
 
 

@@ -146,7 +146,7 @@ def test_records_that_fail_or_are_many_are_named_and_read_in_blocks(tmp_path):
     refuses("'agent'", read_jq, paths, '{model_id: "m", item_id: .q, response: .r, epoch: .trial}', repeats="count")
     rows = [{"q": k, "r": 1, "error": "timeout" if k else None} for k in range(3)]
     path = write(tmp_path / "c" / "r.json", {"results": {"results": rows}})
-    with pytest.warns(DataWarning, match="2 records have 'error' filled in, and their responses count all the same"):
+    with pytest.warns(DataWarning, match="2 records have 'error' filled in, and count all the same"):
         read_jq(path, f".results.results[] | {PLAIN} # no error\n")
     assert read_jq(path, f".results.results[] | select(.error == null) | {PLAIN}").item_ids == ["0"]
     paths = [write(tmp_path / "d" / f"{one}.json", {"q": 1, "r": r, "kind": "x"}) for one, r in (("a", 1), ("b", 0))]
@@ -352,6 +352,7 @@ def test_the_program_for_answers_below_their_model_reads_them(tmp_path, told, pr
 def test_answers_split_tables_and_own_files_are_told(tmp_path):
     program, _ = program_for([{"q_id": 1, "response": "B", "graded": {"correct": "no"}}])
     assert program.endswith("response: .graded.correct}")
+    assert program_for([{"q": {"accuracy": k}} for k in range(2)])[0]  # a metric of each item
     # A program of jq to the items of a selection was advised, which has no responses
     says = refused(tmp_path / "b", '{"schema_version": "itembank.selection/1", "items": [{"item_id": "x"}]}', "s.json")
     assert "is what itembank wrote ('itembank.selection/1'), and no results" in says
@@ -360,6 +361,25 @@ def test_answers_split_tables_and_own_files_are_told(tmp_path):
     program = f"{jq_programs.BY_COLUMNS[3:]}[] | {row}"
     assert f"--jq '{program}'" in refused(tmp_path / "c", table, "r.json")
     assert read_text(tmp_path / "c", table, "r.json", jq=program).responses.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("told", "metrics"),
+    [
+        ({"model": "a", "results": {"mmlu": {"acc": 0.5, "stderr": 0.01}}}, "'acc', 'stderr'"),
+        ({"results": {"mmlu": {"acc,none": 0.5, "acc_stderr,none": 0.01}}}, "'acc,none', 'acc_stderr,none'"),
+        ({"results": [{"model": one, "accuracy": 0.5, "f1": 0.4} for one in "ab"]}, "'accuracy', 'f1'"),
+        ({"id": "x"}, ""),
+        (["x", "y"], ""),
+        ({"items": ["x", "y"]}, ""),
+    ],
+)
+def test_no_program_is_written_for_summaries_and_for_ids_alone(tmp_path, told, metrics):
+    """Metrics were advised as items, and `response: ...` of nothing."""
+    put(tmp_path / "folder" / "told.json", told)
+    says = refuses("told.json holds no answers of models to items", read, tmp_path / "folder")
+    assert (f"({metrics}): bring the results of each" in says) == bool(metrics)
+    assert "jq=" not in says
 
 
 @pytest.mark.parametrize("data", [None, 1, [], [{"a": 1}], [["a", 1]]])

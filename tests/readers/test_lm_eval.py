@@ -79,7 +79,7 @@ def test_metrics_are_taken_chosen_and_averaged(tmp_path):
     np.testing.assert_array_equal(read_responses(tmp_path / "d").responses, [[0, 1]])
     write_run(tmp_path / "e", "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
     write_run(tmp_path / "e", "org/b", {"arc": [sample(0, acc_norm=1.0)]})
-    refuses(r"task 'arc': metric 'acc' is absent from 1 runs: .*__b", read_lm_eval, tmp_path / "e", metric="acc")
+    refuses(r"task 'arc': metric 'acc' is absent from 1 run: .*__b", read_lm_eval, tmp_path / "e", metric="acc")
     assert read_lm_eval(tmp_path / "e").items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
     rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
     write_run(tmp_path / "f", "org/a", {"ifeval": rows})

@@ -197,7 +197,7 @@ def test_what_is_read_as_the_results_say_needs_no_word(tmp_path):
     path = next(place.glob("results_*"))
     path.write_text(path.read_text().replace('"acc,none": 1.0', '"acc,none": 0.25'))
     (words,) = warned(tmp_path / "b", renamed)
-    assert "1 scores differ from those in the results files: dup_v2 by 'org/a': 0.2500, read 1.0000." in words
+    assert "1 score differs from those in the results files: dup_v2 by 'org/a': 0.2500, read 1.0000." in words
     place = write(tmp_path / "c", {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
     assert (warned(tmp_path / "c", ReadingSpec(exclude_tasks=("dup",))), warned(next(place.glob("samples_arc*")))) == (
         [],
@@ -214,7 +214,7 @@ def test_a_task_whose_samples_have_another_name_is_missed(tmp_path, name):
     place = write(tmp_path, {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
     next(place.glob("samples_dup*")).rename(place / name)
     assert warned(tmp_path) == [
-        "1 tasks have other samples than the results beside them say: results report 2 samples of dup by 'org/a', "
+        "1 task has other samples than the results beside them say: results report 2 samples of dup by 'org/a', "
         f"found 0 ({name!r} has another name than samples files have). Check whether files were moved, renamed or "
         "compressed, or belong to another run."
     ]
@@ -225,7 +225,7 @@ def test_what_is_cut_or_lacks_the_metric_is_counted(tmp_path):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     first, second, _partial = warned(tmp_path)
     assert "results report 3 samples of arc by 'org/a', found 2." in first
-    assert "1 scores differ from those in the results files: arc by 'org/a': 0.6667, read 0.5000." in second
+    assert "1 score differs from those in the results files: arc by 'org/a': 0.6667, read 0.5000." in second
     rows = [sample(0, acc=1.0), sample(1, acc=None), sample(2, acc=0.0), sample(3)]
     write_run(tmp_path / "b", "org/a", {"arc": rows})
     write_run(tmp_path / "b", "org/b", {"arc": answers(1, 1, 0, 0)})

@@ -28,7 +28,7 @@ def test_counts_make_or_refine_the_response():
     table = frame(response=[1.0, 1.0, 1.0], strict=[0.0, 1.0, 0.0], n_correct=[1, 1, 1], n_trials=[1, 1, 1])
     np.testing.assert_array_equal(read(table, response_column="strict").responses, [[0, 1], [0, np.nan]])
     with (
-        pytest.warns(DataWarning, match="count as one trial each"),
+        pytest.warns(DataWarning, match="each counts as one trial"),
         pytest.warns(DataWarning, match="1 of 2 models have no answer to any item and are left out: 'b'"),
     ):
         matrix = read(frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]))
@@ -149,7 +149,7 @@ def test_impossible_zero_and_many_trials():
     assert np.rint(matrix.responses * matrix.n_trials).tolist() == [[1234568.0]]
     np.testing.assert_allclose(matrix.responses * matrix.n_trials, [[1234568.0]], rtol=1e-15)
     frame = table(item_id=["x", "y", "z"], response=[0.25, 0.4, 1.0], n_trials=[4, None, None])
-    matrix = warns("1 responses between 0 and 1 have no n_trials.*'a' item 'y'", read_responses, frame)
+    matrix = warns("1 response between 0 and 1 without n_trials.*'a' item 'y'", read_responses, frame)
     np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 1]])
 
 
@@ -163,7 +163,7 @@ def test_trials_of_tasks_that_are_not_read_say_nothing(tmp_path):
     for paths in (tmp_path / "both.csv", two):
         assert read(paths, tasks=("u",)).n_trials is None
         assert read(paths, exclude_tasks=("u",)).n_trials.tolist() == [[4, 4]]
-    with pytest.warns(DataWarning, match=r"u\.csv: 2 responses between 0 and 1 have no n_trials.*'a' item 'v'"):
+    with pytest.warns(DataWarning, match=r"u\.csv: 2 responses between 0 and 1 without n_trials.*'a' item 'v'"):
         np.testing.assert_array_equal(read(two).n_trials, [[4, 4, 1, 1]])
 
 

@@ -160,7 +160,7 @@ def test_wide_tables_tell_them_by_words_and_one_lost_item_stops_no_import(tmp_pa
     matrix = read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,timeout,1,1\n"), errors="wrong")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0], [0, 1, 1]])
     assert read(put(tmp_path / "r.csv", "model_id,x,y,z\na,1,,0\nb,0,1,1\n")).lost is None
-    refuses("answers from questions that were not asked, got 1 empty cells", read, tmp_path / "r.csv", errors="wrong")
+    refuses("answers from questions that were not asked, got 1 empty cell", read, tmp_path / "r.csv", errors="wrong")
     (tmp_path / "r.csv").write_text("item_id,a\nx,1\ny,\n")  # of one model, all were asked
     assert read(tmp_path / "r.csv").lost.n.tolist() == [[0, 1]]
     (tmp_path / "r.csv").write_text("item_id,response\nx,1\ny,\nz,0\n")
@@ -264,7 +264,7 @@ def test_rollouts_of_verifiers_tell_a_run_from_a_copy_and_an_example_from_anothe
         path = put_lines(tmp_path / "env--m" / run / "results.jsonl", [{**same, "completion": completion}])
     assert warns("1 row repeats an earlier row", read, tmp_path, repeats="count").n_trials.tolist() == [[2]]
     put_lines(path, [{**same, "completion": "", "prompt": q} for q in "qr"])
-    refuses(r"a task must ask the same in all its trials, .* 1 tasks: 'env/0'", read, path)
+    refuses(r"a task must ask the same in all its trials, .* 1 task: 'env/0'", read, path)
 
 
 def test_verifiers_counts_rollouts_its_errors_are_lost_and_rewards_between_are_attempts(tmp_path):

@@ -167,6 +167,11 @@ def test_items_named_like_a_pattern_are_items(tmp_path, ending):
     table = pl.DataFrame({"model_id": ["a", "b"], "^x$": [1, 0], "x": [0, 0], "^.*$": [1, 1]})
     matrix = read(write_frame(table, tmp_path / f"r.{ending}"))
     assert (matrix.item_ids, matrix.responses.tolist()) == (["^x$", "x", "^.*$"], [[1, 0, 1], [0, 0, 1]])
+    words = {"^x$": ["yes", "no"], "count": ["no", "no"], "^.*$": ["yes", "error"]}  # polars counts into `count`
+    path = write_frame(pl.DataFrame({"model_id": ["a", "b"], **words}), tmp_path / f"words.{ending}")
+    matrix = warns("'yes' as right|lost answers", read, path, category=Warning, missing_values=("none",))
+    assert matrix.item_ids == ["^x$", "count", "^.*$"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, 1], [0, 0, np.nan]])
 
 
 @pytest.mark.parametrize("name", ["^x$", "*", "y"])
@@ -185,6 +190,11 @@ def test_a_column_called_as_a_pattern_is_read_as_any_other_or_refused(tmp_path, 
     assert (matrix.responses.tolist(), matrix.models.columns) == ([[0.5]], ["model_id", name, "z"])
     pl.DataFrame({"model_id": ["a", "b"], "q": [1, 0], name: ["u", "v"]}).write_csv(tmp_path / "w.csv")
     assert read(tmp_path / "w.csv", where={name: "v"}).responses.tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("name", ["{model}", "[1] model", "[model]"])
+def test_a_header_that_begins_with_a_bracket_is_no_json(tmp_path, name):
+    assert read_text(tmp_path, f"{name},item_id,response\na,x,1\n", columns={"model_id": name}).model_ids == ["a"]
 
 
 def test_items_and_models_that_nobody_asked_are_left_out(tmp_path):
@@ -403,6 +413,8 @@ def test_a_column_of_other_numbers_beside_right_and_wrong_ones_is_named(key, tmp
     read(tmp_path / "w.csv", drop_columns=("hardness",))
     if key == "item_id":
         warns("answers, but 'hardness' mostly", read_text, tmp_path, "item_id,m,n,hardness\na,1,0,0.3\nb,0,1,0.9\n")
+        judges = "item_id,judge_a,judge_b,judge_c\na,1,0,0.3\nb,0,1,0.9\n"  # one of whom grades
+        assert read_text(tmp_path, judges).responses.tolist() == [[1, 0], [0, 1], [0.3, 0.9]]
     lines = [f"{row},{credit},{','.join('0101010101')}" for row, credit in enumerate((0.5, 0, 1))]  # partial credit
     assert read_text(tmp_path, "\n".join([",".join([key, "hard", *names]), *lines])).responses.sum() == 16.5
 

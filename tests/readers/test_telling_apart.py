@@ -140,6 +140,10 @@ def test_rows_of_answer_options_are_no_attempts(tmp_path):
     with pytest.warns(DataWarning, match=words), pytest.raises(ValueError, match="take those that were chosen"):
         read(tmp_path / "r.csv", repeats="mean")
     assert read(tmp_path / "r.csv", where={"chosen": "true"}).responses.tolist() == [[1.0, 1.0, 0.0, 0.0]]
+    two = "model_id,item_id,choice,response\n" + "".join(f"{m},x,A,1\n{m},x,B,0\n{m},y,A,1\n" for m in "ab")
+    refuses("two.csv: .*'choice' .* tells them apart: where a row is one", read_file, put(tmp_path / "two.csv", two))
+    plain = "model_id,item_id,response,selected\na,x,1,0\na,y,0,1\n"  # a warning is an error here
+    assert read_file(put(tmp_path / "plain.csv", plain)).responses.tolist() == [[1.0, 0.0]]
 
 
 def judged(path, models, judge, *, items=("x", "y"), metric=None):

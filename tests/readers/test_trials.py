@@ -164,7 +164,7 @@ def test_trials_are_counted_and_lost_or_without_a_number(layout, tmp_path):
 
 BAD = [
     ([[1.0, -0.5]], {}, r"rewards must be from 0 to 1, got -0.5 for task '.*0'\. Rewards below 0 need another scale"),
-    ([[4.0, 2.0]], {}, r"rewards must be .*, got 4 for task '.*0' and others for 1 more trials\. .*--max-response 4"),
+    ([[4.0, 2.0]], {}, r"rewards must be .*, got 4 for task '.*0' and others for 1 more trial\. .*--max-response 4"),
     ([[0.25, 0.75]], {}, "repeated attempts .*--repeats mean"),
     ([[1.0]], {"heat": 0.5}, r"ran with .* in .* and with .*0\.5"),
     ([[1.0]], {"content": "new", "llm": "n"}, "the content of an item must be the same"),

@@ -104,7 +104,7 @@ def test_other_hashes_are_explained_with_every_way_in_which_they_differ():
     known = pl.concat([table(None, {**FOUR, "num_fewshot": n})[k:j] for n, k, j in ((3, 0, 2), (2, 2, 3), (0, 3, 4))])
     assert prompt_differences(table(None, {**FOUR, "num_fewshot": 0}), known) == (
         "prompts differ for 3 of 4 items: the bank's runs had 3 shots, these have 0 shots (2 items); "
-        "the bank's runs had 2 shots, these have 0 shots (1 items)"
+        "the bank's runs had 2 shots, these have 0 shots (1 item)"
     )
 
 
@@ -198,7 +198,7 @@ def test_ways_of_asking_are_listed_with_their_tasks():
         "'x', 'z': 4 shots, task version 2.5, no chat template, metric acc",
         "'y': settings unknown, metric acc",
     ]
-    assert prompts_in_words(items, most=1)[1:] == ["and 1 more ways"]
+    assert prompts_in_words(items, most=1)[1:] == ["and 1 more way"]
     assert prompts_in_words(items.filter(pl.col("task") == "x")) == [
         "4 shots, task version 2.5, no chat template, metric acc"
     ]

@@ -109,9 +109,9 @@ def test_tables_keep_other_columns_and_counts_make_responses():
 
 @pytest.mark.parametrize(("n_correct", "n_trials", "message"), [
     ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cell above: 3 of 2 at \(0, 0\)"),
-    ([[-1, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
-    ([[0.5, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
-    ([[1, 2]], [[2, np.nan]], "n_trials must be whole numbers of at least 0, got 1 others"),
+    ([[-1, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 other"),
+    ([[0.5, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 other"),
+    ([[1, 2]], [[2, np.nan]], "n_trials must be whole numbers of at least 0, got 1 other"),
     ([[1, 2]], [[2], [2]], r"must have one shape, got \(1, 2\) and \(2, 1\)"),
 ])  # fmt: skip
 def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):

@@ -28,6 +28,7 @@ from itembank.readers.agreement import only_items
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.tables import plural
 from itembank.tabular import Tabular, records
 
 
@@ -80,6 +81,24 @@ class BankCheck(Tabular):
             n_outside and bdtrc(n_outside - 1, n, max(1.0 - self.level, rare)) <= rare + 1e-9
             for n, n_outside in misses.select("n", "n_outside").iter_rows()
         )
+
+    @property
+    def in_brief(self) -> tuple[str, ...]:
+        """Say the same as the verdicts in a sentence or two for each number of items."""
+        known = self.table.filter(pl.col("target") == OVERALL, pl.col("covered").is_not_null())
+        sentences = []
+        for (size,), one in known.group_by("n_chosen", maintain_order=True):
+            outside = one.filter(~pl.col("covered"))["model_id"].to_list()
+            error, expected = (one[name].abs().to_numpy() for name in ("error", "expected_error"))
+            against = "" if np.isnan(expected).any() else f", against {100.0 * expected.mean():.1f} expected"
+            sentences.append(
+                f"{size} items: {one.height - len(outside)} of {plural(one.height, 'score', 'are')} within what the "
+                f"bank expects, and errors average {100.0 * error.mean():.1f} points{against}."
+                f"{f' Outside: {shown(outside)}.' if outside else ''}"
+            )
+        if not self.suits:
+            sentences.append("More are outside than chance explains: calibrate the bank with models like these.")
+        return tuple(sentences)
 
 
 def judged(

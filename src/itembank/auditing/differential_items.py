@@ -24,6 +24,8 @@ from itembank.responses.model_features import standardised
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
+LEAST = 8
+"""Models that a group, and all others together, must have."""
 RIDGE = 0.01
 """Precision of the prior of an item's curve in ability, so that items which nobody gets right have one."""
 
@@ -135,6 +137,8 @@ def differential_of(
 ) -> DifferentialItems:
     """Do the work of `differential_items` on responses whose abilities are known."""
     compared, cluster = compared_models(responses, column, clusters)
+    if not compared:
+        raise DataError(how_to_divide(responses, column))
     tables, scores = [], []
     for number, one in enumerate(compared):
         progress(f"{column} {one.name}", number / len(compared))
@@ -155,6 +159,10 @@ def differential_of(
     )
     per_score = pl.concat(scores).join(flagged_effects, on=["scenario", "group"], maintain_order="left")
     notes = []
+    groups = responses.models[column].drop_nulls().cast(pl.String).unique().sort().to_list()
+    small = [name for name in groups if name not in {one.name for one in compared}]
+    if small and compared[0].is_group:
+        notes.append(f"Groups of fewer than {LEAST} models, or with fewer others, are not compared: {shown(small)}.")
     if per_score["scenario"].n_unique() == 1:
         notes.append(
             "There is one scenario, whose score is the ability: score_effect is near 0 whatever differs. See "
@@ -187,9 +195,9 @@ def compared_models(
 ) -> tuple[list[Comparison], pl.Series | None]:
     """Return what is compared with what, and the cluster of each model where one column tells it.
 
-    Every group of enough models is compared with enough others; a column of numbers is one covariate.
+    Every group of enough models is compared with enough others; a column of numbers is one covariate. Nothing is where
+    none has enough.
     """
-    least = 8  # models that a group, and all others together, must have
     values = _column(responses, column)
     known = values.is_not_null().to_numpy()
     is_two = values.dtype == pl.Boolean or values.drop_nulls().n_unique() <= 2
@@ -199,16 +207,20 @@ def compared_models(
         text = values.cast(pl.String)
         for name in sorted(text.drop_nulls().unique().to_list()):
             mine = (text == name).fill_null(value=False).to_numpy()
-            if least <= mine.sum() <= known.sum() - least:
+            if LEAST <= mine.sum() <= known.sum() - LEAST:
                 compared.append(Comparison(name, mine.astype(np.float64), known, is_group=True))
-    elif known.sum() >= 2 * least and numbers.any():
+    elif known.sum() >= 2 * LEAST and numbers.any():
         compared.append(Comparison(column, numbers, known, is_group=False))
-    if not compared:
-        raise DataError(
-            f"column {column!r} must divide the {responses.n_models} models: groups of at least {least} with "
-            f"as many others, or numbers that differ, got {shown(values.unique().to_list())}."
-        )
     return compared, None if clusters is None else _column(responses, clusters)
+
+
+def how_to_divide(responses: ResponseMatrix, column: str) -> str:
+    """Say what a column must be to compare models."""
+    counts = responses.models[column].cast(pl.String).value_counts(sort=True, name="n_models").rows()
+    return (
+        f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST} with as many "
+        f"others, or numbers that differ, got {shown([f'{name} ({n})' for name, n in counts])}."
+    )
 
 
 def _column(responses: ResponseMatrix, name: str) -> pl.Series:

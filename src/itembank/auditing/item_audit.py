@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.auditing.differential_items import DifferentialItems, compared_models, differential_of, responses_of
+from itembank.auditing.differential_items import (
+    DifferentialItems,
+    compared_models,
+    differential_of,
+    how_to_divide,
+    responses_of,
+)
 from itembank.auditing.duplicates import duplicates_of
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.auditing.item_evidence import (
@@ -329,8 +335,7 @@ def audit_items(
     if isinstance(choices, str | Path):
         choices = read_table_file(Path(choices), text=COLUMNS).frame
     answers = None if choices is None else own_answers(choices, responses)
-    if by is not None:
-        compared_models(responses, by, clusters)  # refused before the work
+    by, undivided = _dividing(responses, by, clusters)
     progress("abilities and statistics", 0.0)
     panel = panel_of(responses)
     evidence = item_evidence(panel)
@@ -375,7 +380,14 @@ def audit_items(
     text = text_column(items)
     if text is not None:
         table = table.join(items.select("item_id", text=text), on="item_id", how="left", maintain_order="left")
-    return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, table)), labels, differential)
+    return ItemAudit(responses.n_models, order, table, (*_cautions(panel, table), *undivided), labels, differential)
+
+
+def _dividing(responses: ResponseMatrix, by: str | None, clusters: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column if it divides the models, else what is said of it; refuse one that is not there."""
+    if by is None or compared_models(responses, by, clusters)[0]:
+        return by, ()
+    return None, (f"No groups are compared: {how_to_divide(responses, by)}",)
 
 
 def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:

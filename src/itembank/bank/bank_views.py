@@ -15,6 +15,7 @@ from itembank.errors import (
     DataError,
     DataWarning,
     IntegrityError,
+    ParameterError,
     did_you_mean,
     quoted,
     remedy,
@@ -128,8 +129,16 @@ def headline_names(bank: Bank) -> tuple[str, ...]:
     return () if bank.published is not None else (WIN_RATE, *external_names(bank.responses.models))
 
 
+def refuse_version(bank: Bank, target: str) -> None:
+    """Refuse the id of a set of items as a target, which only `estimate` takes."""
+    if bank.history is not None and target in {one.target_id for one in bank.history.targets}:
+        way = remedy(f"give the bank with_target(bank, {target!r})", f"itembank estimate --target {shell_word(target)}")
+        raise ParameterError(f"a target must be a score by its name, got {target!r}, a set of items. For that: {way}.")
+
+
 def asked_for(bank: Bank, target: str) -> Bank:
     """Return the bank that gives a headline score, where the target is one; else the bank as it is."""
+    refuse_version(bank, target)
     return with_target(bank, target) if target in headline_names(bank) else bank
 
 

@@ -29,6 +29,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import SELECTION_WEIGHT
 from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.responses.targets import ScoreTargets
+from itembank.tables import plural
 from itembank.tabular import Compact
 
 CONTENT_ORDER = "content order"
@@ -262,7 +263,7 @@ class Bank(Compact, metaclass=_Loaded):
         """Say how large the bank is, whose, and what can be done with it."""
         name = self.name or self.cache.source or ("" if self.cache.folder is None else self.cache.folder.name)
         scenarios, calibration = self.targets.scenarios, self.calibration
-        size = f"{self.n_calibration_models:,} past models x {self.n_total:,} items"
+        size = f"{plural(self.n_calibration_models, 'past model')} x {plural(self.n_total, 'item')}"
         own, title = sorted({one.n_items for one in self.own_selections}), title_of(self.cache.folder)
         n_next = own[0] if own else min(100, self.n_items)
         lines = [
@@ -487,10 +488,9 @@ class Bank(Compact, metaclass=_Loaded):
     def check_item_model(self, what: str) -> None:
         """Raise `DataError` if the bank has no item model; `what` begins it: "A session needs"."""
         if not self.calibration.is_fitted:
-            models = "1 past model" if self.n_models == 1 else f"{self.n_models} past models"
             raise DataError(
-                f"{what} an item model, and this bank was begun with {models}, too few to fit "
-                "one, which takes ten. Begin it again, with all results and the items that are to count: itembank "
+                f"{what} an item model, and this bank was begun with {plural(self.n_models, 'past model')}, too few to "
+                "fit one, which takes ten. Begin it again, with all results and the items that are to count: itembank "
                 "calibrate RESPONSES --items ITEMS."
             )
 

@@ -22,6 +22,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import warn_of_assumed_sizes, with_assumed_sizes
+from itembank.tables import plural
 
 
 def sized(responses: ResponseMatrix, spec: CalibrationSpec) -> ResponseMatrix:
@@ -119,8 +120,8 @@ def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
     if wrong.any():
         names = np.asarray(responses.item_ids, dtype=object)[wrong.any(axis=0)].tolist()
         raise DataError(
-            f"every response must have at least one trial, got none for {int(wrong.sum())} responses, in items "
-            f"{shown(names)}. Leave the responses out, or give their trials."
+            f"every response must have at least one trial, got none for {plural(int(wrong.sum()), 'response')}, in "
+            f"items {shown(names)}. Leave the responses out, or give their trials."
         )
     if n_trials.max() == 1:
         return None

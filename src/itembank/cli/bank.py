@@ -213,8 +213,8 @@ def add_items(
             if made is not None and made.linking_error is not None:
                 adds = "adds" if changed.target_id != old.target_id else "would, once they count, add"
                 note(
-                    f"Linked by {made.n_models} models and {made.n_items} old items: the link {adds} a standard error "
-                    f"of {points_of(made.linking_error)} points to scores."
+                    f"Linked by {plural(made.n_models, 'model')} and {plural(made.n_items, 'old item')}: the link "
+                    f"{adds} a standard error of {points_of(made.linking_error)} points to scores."
                 )
             scenarios = [one for one in changed.targets.scenarios if one not in old.targets.scenarios]
             if scenarios:

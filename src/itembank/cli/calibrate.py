@@ -193,7 +193,7 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
 
     from itembank.responses.sizes import assumed_questions
 
-    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
+    models = f"on {plural(bank.n_models, 'past model')}" if bank.n_models else "by known parameters"
     known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
     points = f"{100.0 * known.mean():.1f} points" if known.size else ""
     error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
@@ -214,7 +214,7 @@ def _print_summary(bank: "ib.Bank", out: Printer) -> None:
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} ({degenerate_words(bank)})"
     usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
     shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
-    title = f"Calibrated {bank.n_items:,} items {models}{error}"
+    title = f"Calibrated {plural(bank.n_items, 'item')} {models}{error}"
     out.rows([facts], "calibrate", title=title, columns=() if is_verbose() else shown)
     note_overall(bank)
 

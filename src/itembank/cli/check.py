@@ -15,9 +15,10 @@ from itembank.cli.new_results import note_overall, read_new_results, read_result
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
 from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, print_object, working, wrapped
 from itembank.cli.signatures import Choices, argument, option, verb
-from itembank.errors import visible
+from itembank.errors import N_SHOWN, visible
 from itembank.responses.score_names import OVERALL
 from itembank.spreadsheets import write_guarded_csv
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,10 +141,12 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], jq: str | 
         known = None if asked["known"] is None else ids_of_file(asked["known"])
         how = {name: asked[name] for name in ("choices", "by", "clusters", "order")}
         audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
+    if "differs" in fail_on and audit.differential is None:
+        raise click.UsageError("--fail-on differs needs groups that are compared, of 8 models or more: --by COLUMN.")
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
         options.write_table(audit.table, output, partial(write_guarded_csv, audit.table))
-        note(f"{audit.table.height} items written to {output}.")
+        note(f"{plural(audit.table.height, 'item')} written to {output}.")
     _print_audit(audit, chosen.head(asked["n_rows"]), out)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
@@ -328,7 +331,7 @@ def _print_drift(drift: "ItemDrift") -> None:
 
 
 def _print_accuracy(check: "BankCheck") -> None:
-    _say(check.verdicts)
+    _say(check.verdicts if is_verbose() or len(check.verdicts) <= N_SHOWN else check.in_brief)
     is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
     names = ["model_id", *([] if is_brief else ["target"]), "n_items", "n_total", "truth", "estimate", "low", "high"]
     TABLE.rows(

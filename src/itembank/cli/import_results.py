@@ -260,7 +260,10 @@ def _say_found(rows: "ResponseRows") -> None:
     table = rows.items
     name = next((name for name in ("task", "scenario") if name in table.columns), "task")
     n = table[name].n_unique() if name in table.columns else 1
-    note(f"Found {visible(rows.source)}: {rows.models.height} models, {n} {name}s, {rows.n_rows} responses.")
+    note(
+        f"Found {visible(rows.source)}: {plural(rows.models.height, 'model')}, {plural(n, name)}, "
+        f"{plural(rows.n_rows, 'response')}."
+    )
 
 
 def _write(read: "Read", output: Path, out: Printer) -> None:

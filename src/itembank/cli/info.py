@@ -8,6 +8,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
+from itembank.cli.new_results import importing_first
 from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
 from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import argument, verb
@@ -137,7 +138,7 @@ def _counted(counts: dict[str, Any]) -> str:
 
 
 def _show_responses(path: Path, out: Printer) -> None:
-    with warnings_as_notes():
+    with warnings_as_notes(), importing_first([path]):
         found = ib.info(path)
     about, rows = {"file": str(path), **found.to_dict()}, found.rows()
     out.record(

@@ -36,7 +36,7 @@ MOST_LISTED = 40
 
 def note_files(files: Mapping[str, int]) -> None:
     """List the files that are published, with their sizes."""
-    note(f"Published: {len(files)} files, {sum(files.values()):,} bytes.")
+    note(f"Published: {plural(len(files), 'file')}, {sum(files.values()):,} bytes.")
     for name, size in list(files.items())[:MOST_LISTED]:
         note(f"  {size:>12,}  {visible(name)}")
     if len(files) > MOST_LISTED:

@@ -225,8 +225,7 @@ def print_session(journal: Path, bank: "ib.Bank | None", out: Printer) -> None:
 
 def print_told(session: "ib.AdaptiveSession", n_told: int) -> None:
     """Print how far a session is after some answers: the score, then what else a person reads."""
-    answers = "1 answer is" if n_told == 1 else f"{n_told} answers are"
-    words = f"{answers} kept. {_in_a_sentence(session, session.estimate().scores.rows())}"
+    words = f"{plural(n_told, 'answer', 'are')} kept. {_in_a_sentence(session, session.estimate().scores.rows())}"
     facts = _main_facts(session, session_facts(session))
     shown = ("costs", "assumed", *(name for name in ("n_pending", "n_lost") if facts[name]))
     TABLE.record(facts, "", (), "session-tell", title=words, facts=shown)

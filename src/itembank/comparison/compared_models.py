@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.bank_views import asked_for, headline_names
+from itembank.bank.bank_views import asked_for, headline_names, refuse_version
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.difference_tests import raw_scores
@@ -85,6 +85,8 @@ def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str
         return bank, bank.targets.last
     known = headline_names(bank)
     names = [target] if isinstance(target, str) else list(target)
+    for name in names:
+        refuse_version(bank, name)
     asked = [name for name in names if name in known]
     if len(asked) + (bool(asked) and OVERALL in names) > 1:
         raise ParameterError(

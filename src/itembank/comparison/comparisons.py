@@ -410,5 +410,7 @@ class Comparison(Tabular):
         if not self.bank_id:
             for k, t in zip(*(axis.tolist() for axis in np.nonzero(code == 1)), strict=True):
                 answered = " and ".join(map(str, dict.fromkeys((int(n_a[k, t]), int(n_b[k, t])))))
-                result[k][t] = Fact(f"compared on the {shared[k, t]} items that both answered, of {answered}")
+                result[k][t] = Fact(
+                    f"compared on {plural(int(shared[k, t]), 'item')} that both answered, of {answered}"
+                )
         return result

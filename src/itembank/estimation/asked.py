@@ -20,6 +20,7 @@ from itembank.readers.agreement import only_items, without_unattempted
 from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
+from itembank.tables import plural
 
 MOSTLY = 0.9
 """Fraction of published items whose answers show that it was these that were run."""
@@ -216,7 +217,7 @@ def check_answered(observations: Observations, responses: ResponseMatrix, select
     silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
     if silent.size == n_models:
         raise DataError(
-            f"at least one response to the items to be used is needed, got none from {n_models} models. "
+            f"at least one response to the items to be used is needed, got none from {plural(n_models, 'model')}. "
             "Check that the selection and the responses belong together."
         )
     if silent.size:
@@ -281,7 +282,7 @@ def all_answers(
             one = selection_or_published(bank, None, ids.filter(pl.Series(kind)).to_list())
             found[None if one is None else one.item_ids] = one
     if len(found) > 1:
-        sizes = sorted("other items" if ids is None else f"{len(ids)} items" for ids in found)
+        sizes = sorted("other items" if ids is None else plural(len(ids), "item") for ids in found)
         raise DataError(
             f"models must have run the same of the sets of items that the bank was published with, got {shown(sizes)}. "
             f"Estimate them apart, or name the items ({remedy('selection=...', '--selection FILE')})."

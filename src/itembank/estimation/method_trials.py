@@ -32,7 +32,7 @@ from itembank.selection.later_stages import LocalDesign
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import VOptimal
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 
 SEED = 30
 """Of a routing stage that chance chooses, in trials."""
@@ -271,7 +271,7 @@ def too_few(bank: Bank) -> str:
     if known >= MINIMUM_FOR_FOLDS:
         return f"{known} past models are too unlike in what they answered {why}"
     if known == bank.n_calibration_models:
-        return f"{known} past models are too few {why}"
+        return f"{plural(known, 'past model', 'are')} too few {why}"
     return (
         f"{known} of {bank.n_models} past models answered enough items for their full scores to be known, too few {why}"
     )

@@ -16,6 +16,7 @@ from itembank.numerics.paired import is_count
 from itembank.responses.how_read import ATTEMPT_VARIANCE, PASS_K, check_one_power
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import graded_items
+from itembank.tables import plural
 
 SEED = 50
 
@@ -278,8 +279,8 @@ def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None
     ]
     if moved:
         raise DataError(
-            f"scenarios of the selection must be those of bank {bank.bank_id}, got others for {len(moved)} items: "
-            f"{shown(moved)}. Choose again from this bank."
+            f"scenarios of the selection must be those of bank {bank.bank_id}, got others for "
+            f"{plural(len(moved), 'item')}: {shown(moved)}. Choose again from this bank."
         )
     mass = np.bincount(index, weights=selection.weights, minlength=bank.targets.n_scenarios)
     empty = [bank.targets.scenarios[j] for j in np.unique(index) if mass[j] <= 0.0]

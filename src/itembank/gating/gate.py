@@ -24,6 +24,7 @@ from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.responses.error_kinds import Errors
 from itembank.responses.how_read import CONTENT, HowRead, check_read_alike
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 from itembank.tabular import Fact
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _signs_of_choice(pair: "GatePair") -> tuple[list[str], list[str]]:
     absent = sorted(left - ran)
     if not absent:
         return signs, []
-    no_item = f"no item of {len(absent)} scenarios: {shown(absent)}"
+    no_item = f"no item of {plural(len(absent), 'scenario')}: {shown(absent)}"
     if not ran & left and len(ran | left) * math.log(2.0) - drawn < log_chance:
         return [*signs, f"the candidate ran whole scenarios, which is no random draw, and {no_item}"], []
     return signs, [f"the candidate ran {no_item}"]

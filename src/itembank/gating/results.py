@@ -283,7 +283,8 @@ class Gate(Tabular):
             costs = " and ".join(f"{amount(cost)} {visible(unit)}" for unit, cost in self.cost_to_decide.items())
             left = self.n_total - self.n_items
             short = f", and only {left} are left.{alone}" if left < self.items_to_decide else "."
-            more = f" About {self.items_to_decide} more items would decide it{f', for {costs}' if costs else ''}{short}"
+            about = plural(self.items_to_decide, "more item")
+            more = f" About {about} would decide it{f', for {costs}' if costs else ''}{short}"
         else:
             more = " The difference is too near to the margin for more items to decide it."
         differs = f"{candidate} differs from {baseline} by {signed(look.difference)} points"

@@ -465,8 +465,8 @@ def check_can_decide(plan: GatePlan) -> None:
     if least >= spec.margin:
         needed = math.ceil(1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + plan.none_left))
         raise ParameterError(
-            f"{most} items cannot decide within {points(spec.margin)}: a candidate that gives the very answers of the "
-            f"baseline could still be worse by {points(least)}. Run {needed} items or more"
+            f"{plural(most, 'item')} cannot decide within {points(spec.margin)}: a candidate that gives the very "
+            f"answers of the baseline could still be worse by {points(least)}. Run {needed} items or more"
             f"{'' if needed <= total else f', of which the benchmark has only {total}'}, or take a margin above "
             f"{points(least)}. No item was run."
         )

@@ -14,6 +14,7 @@ import polars as pl
 
 from itembank.errors import DataError, shown
 from itembank.readers.matching import native_ids
+from itembank.tables import plural
 
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "list": (r"[\r\n]", "line break"),
@@ -63,9 +64,9 @@ def chosen_documents(item_ids: Iterable[str]) -> dict[str, list[int]]:
             samples.setdefault(place[0], set()).add(place[1])
     if foreign:
         raise DataError(
-            f"item ids must be 'task/doc_id' to be taken by lm-evaluation-harness as they are, got {len(foreign)} "
-            f"others: {shown(foreign)}. Calibrate on logs of it, or take itembank run lm-eval, which "
-            "finds items by other ids."
+            f"item ids must be 'task/doc_id' to be taken by lm-evaluation-harness as they are, got "
+            f"{plural(len(foreign), 'other')}: {shown(foreign)}. Calibrate on logs of it, or take itembank run "
+            "lm-eval, which finds items by other ids."
         )
     return {task: sorted(documents) for task, documents in sorted(samples.items())}
 

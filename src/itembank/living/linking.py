@@ -21,6 +21,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest, rounded
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
+from itembank.tables import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +225,8 @@ def _linking_models(new: ResponseMatrix, old_values: FloatArray, model_ids: list
         )
     if links.size < few:
         warn(
-            f"{links.size} models link; {few} to 20 that span the bank's abilities are enough, and with fewer "
-            "scores on the new items may be off by more than a point: mind the linking error.",
+            f"{plural(links.size, 'model', 'link')}; {few} to 20 that span the bank's abilities are enough, and with "
+            "fewer scores on the new items may be off by more than a point: mind the linking error.",
             DataWarning,
         )
     return links

@@ -14,6 +14,7 @@ from itembank.readers.agreement import check_same_content
 from itembank.responses.prompts import with_prompts
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
+from itembank.tables import plural
 
 
 def overlaid(whole: Bank, part: Bank) -> Bank:
@@ -97,7 +98,7 @@ def _check_alike(whole: Bank, part: Bank, items_in_whole: IntArray, models_in_wh
         names = [other.model_ids[k] for k in models[differs.any(axis=1)].tolist()]
         raise DataError(
             f"a model must have answered an item as it did in the bank, and {len(names)} did not in "
-            f"{int(differs.sum())} cells: {shown(names)}. If these are other runs, give the models other ids."
+            f"{plural(int(differs.sum()), 'cell')}: {shown(names)}. If these are other runs, give the models other ids."
         )
 
 

@@ -27,6 +27,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.responses.score_names import SELECTION_WEIGHT, Across, Within
 from itembank.responses.targets import ScoreTargets
+from itembank.tables import plural
 
 UNKNOWN_VARIANCE = 0.25
 """Of right and wrong answers where nobody knows how many are right: the largest there is."""
@@ -240,7 +241,7 @@ def calibration_of_few(responses: ResponseMatrix, scenario_index: IntArray) -> C
         item_model="1pl",
         converged=True,
         n_iterations=0,
-        message=f"{n_models} past models are too few to fit an item model",
+        message=f"{plural(n_models, 'past model', 'are')} too few to fit an item model",
         history=np.zeros(0),
     )
 

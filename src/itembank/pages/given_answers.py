@@ -76,7 +76,7 @@ def answer_table(
         Column("past", "Past models right", "percent", 0, "Mean answer of past models"),
         *heads("scenario"),
     )
-    note = f"{n_more:,} less surprising answers are not listed." if n_more else ""
+    note = f"{plural(n_more, 'less surprising answer', 'are')} not listed." if n_more else ""
     caption = f"{plural(items.size, 'answer')}, the most surprising first"
     entries = item_entries(bank, items[order], {"This model": given[order]}, beside)
     return Table.of(caption, f"{key}-answers", rows, columns, note=note, entries=entries)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
-from itembank.bank.bank_views import headline_names
+from itembank.bank.bank_views import headline_names, refuse_version
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import OF_LEVEL, DataError, ParameterError, remedy, says_instead, shell_word
@@ -226,6 +226,7 @@ def table_sizes(n_total: int) -> list[int]:
 
 def prospect_of(bank: Bank, target: str, level: float, power: float, estimand: Estimand = RUN) -> Prospect:
     """Take what a plan for a score needs, or say why there is none."""
+    refuse_version(bank, target)
     if target in headline_names(bank):
         how = remedy(f"select(with_target(bank, {target!r}), n)", f"itembank select --target {shell_word(target)}")
         raise ParameterError(

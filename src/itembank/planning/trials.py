@@ -27,6 +27,7 @@ from itembank.planning.plan import FEWEST, fewest, prospect_of
 from itembank.planning.precision import Precision, outcome_variances
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.tables import plural
 from itembank.tabular import Note, Tabular
 
 DOLLARS = "cost_usd"
@@ -276,7 +277,8 @@ def judge_variance(judged: Sequence[ResponseMatrix], weights: FloatArray) -> flo
     if not found:
         raise DataError(
             "judges are compared by the same answers: two judges at least must have judged two items of one model, got "
-            f"{len(judged)} judges with {len(models)} models and {len(items)} items in common."
+            f"{plural(len(judged), 'judge')} with {plural(len(models), 'model')} and {plural(len(items), 'item')} in "
+            "common."
         )
     a, b = np.mean(found, axis=0)
     return float(a + b * weights @ weights)

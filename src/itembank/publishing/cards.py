@@ -14,7 +14,7 @@ from itembank.errors import ParameterError, quoted, shell_word, visible
 from itembank.publishing.without_responses import CrossValidatedScores
 from itembank.responses.model_features import model_dates
 from itembank.responses.prompts import prompts_in_words
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#!|~$])|([<>&:/@]|(?<=www)\.)")
 
@@ -84,9 +84,9 @@ def card(
     published, subset = bank.published, next(iter(bank.subsets), None)
     few = "about a hundred" if subset is None else f"{subset.selection.n_items:,}"
     summary = (
-        f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
-        f"results of {bank.n_calibration_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would "
-        f"score on all items from its answers to {few} of them, with an interval."
+        f"A calibrated item bank of {plural(bank.n_total, 'item')} in {plural(bank.targets.n_scenarios, 'scenario')}, "
+        f"made of the results of {plural(bank.n_calibration_models, 'model')} (bank `{bank.bank_id}`). It estimates "
+        f"what a new model would score on all items from its answers to {few} of them, with an interval."
     )
     tables = {"items": bank.responses.items, **({} if published else {"past models": bank.responses.models})}
     columns = [f"Its table of {name} has the columns {_listed(table.columns)}." for name, table in tables.items()]
@@ -94,7 +94,7 @@ def card(
     dates = model_dates(bank.responses.models)
     of_models = ""
     if dates is not None:
-        of_models = f"{dates.len() - dates.null_count():,} models of {dates.min()!s} to {dates.max()!s}."
+        of_models = f"{plural(dates.len() - dates.null_count(), 'model')} of {dates.min()!s} to {dates.max()!s}."
     has_errors = subset is not None and (subset.errors.shape[0] > 0 or subset.apart.size > 0)
     but = BUT_SUBSET.format(n=subset.selection.n_items) if has_errors and subset is not None else ""
     parts = [

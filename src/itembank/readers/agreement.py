@@ -14,6 +14,7 @@ from itembank.readers.rows import CONTENT_FIELDS
 from itembank.responses.how_read import CONTENT, HowRead, check_one_power, check_read_alike
 from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from itembank.readers.matching import Document
@@ -43,7 +44,7 @@ def read_new_responses(
     places = {item: (one.task, one.name) for item, one in found.items()}
     if match == matching.AUTO and CONTENT not in items_of_bank.columns and any(k != d.place for k, d in found.items()):
         tasks = shown(sorted({one.task for one in found.values()}))
-        message = f"{len(found)} documents of {tasks} are taken for the bank's items by their ids alone"
+        message = f"{tasks}: {plural(len(found), 'document', 'are')} taken for the bank's items by their ids alone"
         warn(
             f"{message}: it has no content hashes to compare. Name the field ({remedy('match', '--match')}).",
             DataWarning,

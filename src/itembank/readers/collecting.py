@@ -24,7 +24,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.jq_programs import how_to_run, program_for
+from itembank.readers.jq_programs import how_to_run, program_for, summary_of
 from itembank.readers.json_files import Record, first_object, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -44,6 +44,7 @@ from itembank.readers.sources import (
 from itembank.readers.table import columns_of, holds_responses, is_long_table
 from itembank.responses.opening import SUFFIXES, file_kind, kind_by_name
 from itembank.responses.response_files import is_response_file
+from itembank.tables import plural
 
 
 @contextmanager
@@ -270,7 +271,7 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         return f"{folder}: is a bank, and no results. In Python {python} writes those of its past models into a file."
     titles = ", ".join(source.title for source in sources().values())
     lines = [
-        f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
+        f"{folder}: holds {plural(len(files), 'file')}, and none with results that itembank knows: {shown(names)}. "
         f"It knows tables with the columns model_id, item_id and response, and {titles}.{no_readers()}"
     ]
     tables = (path for path in files if kind_by_name(path) in {"csv", "parquet"} or ".jsonl" in path.suffixes)
@@ -284,7 +285,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     if record is not None:
         program, keys = _rows_inside(record)
         known = f" (a row has {shown(keys, 12)})" if keys else ""
-        lines.append(f"To read JSON of any shape, by a program of jq{known}: {how_to_run(program, record)}")
+        how = f"To read JSON of any shape, by a program of jq{known}: {how_to_run(program, record)}"
+        lines.append(how if program else f"{record.name} holds no answers of models to items{summary_of(keys)}.")
     return "\n".join(lines)
 
 

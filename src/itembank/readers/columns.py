@@ -60,6 +60,14 @@ COUNT_NAMES = {
     ),
 }
 """What tables of others call the right ones of several attempts, and the attempts, as `USUAL_NAMES`."""
+SUMMARIES = re.compile(
+    r"(^|[\s_.-])(precision|recall|f1|auc|auroc|mrr|ndcg|bleu|rouge\w*|rmse|mae|win[\s_-]?rate|elo|stderr"
+    r"|standard[\s_-]error|spearman|pearson|kendall)([\s_.,@-]|$)",
+    re.IGNORECASE,
+)
+"""What a metric over many items is called."""
+MEANS = ("accuracy", "acc", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+"""The same of means, without case, blanks and underscores."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
 
@@ -337,16 +345,24 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     They are read so when the spec says what is right, or when all columns together hold one known pair and nothing
     else, with a `DataWarning` that says what was read as right. Words of errors ('timeout') are lost answers.
     """
-    frame = _without_marks(frame, spec.missing_values)
+    names, frame = frame.columns, frame.clone()
+    frame.columns = [str(place) for place in range(frame.width)]  # as in `numbers`
+    found = _numbers_of_responses(_without_marks(frame, spec.missing_values), names, spec, source)
+    if found.bad:
+        check_names(source, names)  # messages ask their columns more
+    return replace(found, bad={names[int(place)]: mask for place, mask in found.bad.items()})
+
+
+def _numbers_of_responses(frame: pl.DataFrame, names: Sequence[str], spec: ReadingSpec, source: str) -> ResponseNumbers:
+    """Return columns of responses, which have places for names, as numbers."""
     found = ResponseNumbers(*numbers(frame))
     if spec.true_value is None and not found.bad:
         return found
-    check_names(source, frame.columns)
     answers, errors = _without_errors(frame, source)
     if errors is not None:
-        return replace(response_numbers(answers, spec, source), errors=errors)
+        return replace(_numbers_of_responses(answers, names, spec, source), errors=errors)
     if spec.true_value is not None:
-        return _by_true_value(frame, spec, source)
+        return _by_true_value(frame, names, spec, source)
     words = _words(frame)
     shares = _shares(words, source)
     if shares is not None:
@@ -356,9 +372,9 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     if known is not None:
         return ResponseNumbers(known, {})
     bad = _counts([words[name].filter(mask) for name, mask in found.bad.items()])
-    is_header = any((words[name].filter(mask) == name.strip()).any() for name, mask in found.bad.items())
+    is_header = any((words[one].filter(mask) == names[int(one)].strip()).any() for one, mask in found.bad.items())
     repeats = " Lines repeat the names of the columns (files one after the other?): delete them."
-    return replace(found, advice=repeats if is_header else _advice(counts, bad, _others_wrong(frame, counts, spec)))
+    return replace(found, advice=repeats if is_header else _advice(counts, bad, _others_wrong(names, counts, spec)))
 
 
 def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source: str) -> FloatArray | None:
@@ -440,7 +456,7 @@ def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
     return _stacked(found.values()) / 100.0
 
 
-def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> ResponseNumbers:
+def _by_true_value(frame: pl.DataFrame, names: Sequence[str], spec: ReadingSpec, source: str) -> ResponseNumbers:
     """Read one value as right and another as wrong: its known partner, or the only other one."""
     words, true_value = _words(frame), str(spec.true_value)
     counts = _counts(words.values())
@@ -449,7 +465,7 @@ def _by_true_value(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Respo
     kinds = {word.casefold() for word in others}
     partners = {wrong for first, wrong in PAIRS if first == right} & kinds
     wrong = partners if len(partners) == 1 else kinds
-    own = _others_wrong(frame, [word for word in counts if word not in others], spec)
+    own = _others_wrong(names, [word for word in counts if word not in others], spec)
     if len(wrong) > 1:
         near = did_you_mean(true_value, counts) if len(others) == len(counts) else ""
         _refuse(source, f"{true_value!r}, which is right, or one other value", others, near, own)
@@ -552,12 +568,12 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str
     )
 
 
-def _others_wrong(frame: pl.DataFrame, known: Iterable[str], spec: ReadingSpec) -> str:
+def _others_wrong(names: Sequence[str], known: Iterable[str], spec: ReadingSpec) -> str:
     """Say how all values of the one column but a known word for right are read as wrong; empty where none is known."""
     right = [word for word in known if word.casefold() in {*RIGHT, (spec.true_value or "").casefold()}]
-    if frame.width != 1 or len(right) != 1:
+    if len(names) != 1 or len(right) != 1:
         return ""
-    name = frame.columns[0]
+    name = names[0]
     value = f".[{json.dumps(name, ensure_ascii=False)}] == {json.dumps(right[0], ensure_ascii=False)}"
     told = how(columns={"response": name}) if name in {spec.columns.get("response"), spec.response_column} else ""
     instead = f" (without {told})" if told and name != "response" else ""

@@ -9,11 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from itembank.errors import remedy, shell_word
+from itembank.errors import remedy, shell_word, shown
 from itembank.readers.chosen_rows import is_row_number
-from itembank.readers.columns import NAMES_IN_TURN, is_id, plain_name, response_of
+from itembank.readers.columns import MEANS, NAMES_IN_TURN, SUMMARIES, is_id, plain_name, response_of
 from itembank.readers.reading_specs import LONG_COLUMNS
 from itembank.readers.telling_apart import kind_of
+from itembank.responses.error_kinds import is_called
 from itembank.responses.how_read import CONTENT
 
 NUMBERED = ("id", "index", "idx", "uid", "uuid", "qid")
@@ -33,13 +34,36 @@ def program_for(values: Sequence[Any]) -> tuple[str, list[str]]:
     """Write the program of jq that makes rows of the values of a file; return it, and the keys of a record.
 
     Records that tell a response go before others, then those that name their items, then many before few. What is told
-    around them is $model, $item and $task; '...' is what is not known.
+    around them is $model, $item and $task; '...' is what is not known. Nothing is written for what can hold no answers,
+    such as ids alone; the keys are then those that name metrics over many items, if those are all that it has.
     """
     value = values[0] if len(values) == 1 else [*values]
     steps, rows = _found(value, MOST_ROWS, DEEPEST)
     rows = rows or [({}, value if isinstance(value, dict) else {})]
+    record, told = rows[0][-1], _told(rows)
+    means = [name for name, own in told.items() if is_called(name.partition(",")[0], MEANS) and not own <= {None, 0, 1}]
+    metrics = [name for name in told if name in means or SUMMARIES.search(name)]
+    has_items = isinstance(record, dict) and _item_of([dict(_places(record))], record)
+    if not told or (means and 2 * len(metrics) > len(told) and not has_items):
+        return "", metrics
     program = _written(steps, rows).removeprefix(".[] | " * (len(values) > 1))
-    return program, [*rows[0][-1]] if isinstance(rows[0][-1], dict) else []
+    return program, [*record] if isinstance(record, dict) else []
+
+
+def _told(rows: Sequence[tuple[Any, ...]]) -> dict[str, set[Any]]:
+    """Return what may be responses: values of records by the last keys of their paths, or answers by their ids."""
+    told: dict[str, set[Any]] = {}
+    for row in rows[:100]:
+        pairs = _places(row[-1]) if isinstance(row[-1], dict) else [(str(row[-2].get("", ".")), row[-1])]
+        for at, own in pairs:
+            if not (isinstance(own, list) or is_id(_last(at)) or _is_named(at, "model_id")):
+                told.setdefault(_last(at), set()).add(own)
+    return told
+
+
+def summary_of(metrics: Sequence[str]) -> str:
+    """Say that a file has metrics over many items, if it has any."""
+    return f", but metrics over many ({shown(metrics)}): bring the results of each item" * bool(metrics)
 
 
 def row_program(columns: Sequence[str]) -> str:

@@ -156,8 +156,8 @@ class JqReader:
         if self.n_errors:
             key, n = max(self.n_errors.items(), key=lambda one: one[1])
             warn(
-                f"{n} records have {quoted(key)} filled in, and their responses count all the same. If their answers "
-                f"were lost, say so in the program: error: .{key}",
+                f"{plural(n, 'record', 'have')} {quoted(key)} filled in, and count all the same. If their answers were "
+                f"lost, say so in the program: error: .{key}",
                 DataWarning,
             )
 

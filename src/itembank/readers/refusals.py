@@ -11,6 +11,7 @@ from itembank.readers.reading_specs import ReadingSpec, how_to_add
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import names_of
 from itembank.responses.responses import DEFAULT_SCENARIO
+from itembank.tables import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class NoTaskLeftError(DataError):
 def shortened(problems: Sequence[str]) -> list[str]:
     """Return the first problems, and how many more there are."""
     more = len(problems) - N_SHOWN
-    return [*problems[:N_SHOWN], *([f"and {more} more problem{'s' * (more > 1)}."] if more > 0 else [])]
+    return [*problems[:N_SHOWN], *([f"and {plural(more, 'more problem')}."] if more > 0 else [])]
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -84,7 +85,7 @@ def say_left_out(problems: Sequence[str]) -> None:
     for problem in problems[:most]:
         warn(f"left out: {' '.join(problem.splitlines())}", DataWarning)
     if len(problems) > most:
-        warn(f"{len(problems) - most} more files or tasks are left out that cannot be read.", DataWarning)
+        warn(f"{plural(len(problems) - most, 'more problem', 'leave')} out what cannot be read.", DataWarning)
 
 
 def problems_of(errors: Sequence[Exception]) -> list[str]:

@@ -139,8 +139,8 @@ def warn_of_shares(source: str, names: Sequence[str], n_shares: int) -> None:
     """
     if n_shares:
         warn(
-            f"{source}: {n_shares} responses between 0 and 1 have no n_trials, though others have, and count as one "
-            f"trial each: {first_few(names, n_shares)}. Give theirs, or read them apart.",
+            f"{source}: {plural(n_shares, 'response')} between 0 and 1 without n_trials, which others have: each "
+            f"counts as one trial: {first_few(names, n_shares)}. Give theirs, or read them apart.",
             DataWarning,
         )
 
@@ -423,8 +423,8 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         advice = f"leave out {remedy('repeats', '--repeats')}" if is_mean else f"for their mean: {mean}"
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
-            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts, and have no pass^k: "
-            f"{advice}"
+            f"{plural(where.size, 'other')}: {rows.describe(where)}. Scores between 0 and 1 are no counts, and have no "
+            f"pass^k: {advice}"
         )
     response = pl.Series(np.rint(rows.response * at_least_one) / at_least_one)
     n_trials = pl.Series(np.where(present, at_least_one, trials))

@@ -22,6 +22,7 @@ from itembank.readers.chosen_rows import (
 )
 from itembank.readers.columns import (
     COUNT_NAMES,
+    MEANS,
     NAMES_IN_TURN,
     USUAL_NAMES,
     as_text,
@@ -32,7 +33,7 @@ from itembank.readers.columns import (
     numbers,
     plain_name,
 )
-from itembank.readers.jq_programs import how_to_run, jq_key, program_for, row_program
+from itembank.readers.jq_programs import how_to_run, jq_key, program_for, row_program, summary_of
 from itembank.readers.json_files import first_record, read_values
 from itembank.readers.long_table import (
     VERDICTS,
@@ -63,7 +64,6 @@ from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import (
     ABOUT_THINGS,
     ANSWERS,
-    OF_MODELS,
     OF_THINGS,
     RIGHT_ANSWERS,
     WIDE_ITEMS,
@@ -145,8 +145,10 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked", "valid", "isvalid", "islatest")
-"""What tells whether a row counts, such as that of the answer option that a model chose."""
+CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
+"""What tells in a row of one answer option whether a model chose it."""
+COUNTED = ("valid", "isvalid", "islatest")
+"""What tells whether a row counts."""
 LEFT_OUT = ("deleted", "isdeleted", "excluded", "isexcluded", "invalid", "isinvalid", "invalidated", "superseded")
 """What tells whether it does not."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
@@ -181,7 +183,9 @@ def _check_beside(
     model's own answers, which the right answers have the values of.
     """
     response = spec.column("response")
-    for name in (n for n in columns if is_called(n, (*CHOSEN, *LEFT_OUT)) and n not in {response, *spec.where}):
+    has_options = any(kind_of(name) == "option" for name in columns)
+    names = (*(CHOSEN if has_options else ()), *COUNTED, *LEFT_OUT)
+    for name in (n for n in columns if is_called(n, names) and n not in {response, *spec.where}):
         values = first({name})[name]
         found, bad = numbers(values.to_frame())
         if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
@@ -542,7 +546,7 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
 def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
     """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
     others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
-    usual = (*ABOUT_THINGS, *(OF_MODELS if layout_of(columns, spec) == "wide-models" else ()))
+    usual = (*ABOUT_THINGS, *((*MEANS, "score") if layout_of(columns, spec) == "wide-models" else ()))
     return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
@@ -636,7 +640,9 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     held = [name for name in columns if any(_has_objects(one.get(name)) for one in records)]
     if not held or layout_of(columns, with_usual_names(columns, spec)) == "long":
         return ""
-    program, _ = program_for(values)
+    program, metrics = program_for(values)
+    if not program:
+        return f"holds no answers of models to items{summary_of(metrics)}."
     outer = re.search(r"(\$\w+) \| .value \| to_entries\[\] \| .key as \$model", program)
     more = f" (if the outer keys are models, exchange as {outer[1]} and as $model)" if outer else ""
     if re.search(r"select\(\S+\)", program):

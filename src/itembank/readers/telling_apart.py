@@ -116,11 +116,12 @@ class _Repeated:
     def is_designed(self, name: str) -> bool:
         """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
         column, response = self.columns[name], self.rows["response"]
-        if self.n_groups < 3 or column.null_count() or not 2 <= column.n_unique() <= FEW_VALUES:
+        is_unknown = kind_of(name) == "unknown"  # what is called an option needs fewer pairs to be one
+        if (is_unknown and self.n_groups < 3) or column.null_count() or not 2 <= column.n_unique() <= FEW_VALUES:
             return False
         if column.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
             return False
-        if self.distinct(response, column).height == response.n_unique():  # the response once more
+        if is_unknown and self.distinct(response, column).height == response.n_unique():  # the response once more
             return False
         n_pairs = self.distinct(self.rows["group"], column)["1"].value_counts()["count"]
         return bool((n_pairs >= OFTEN * self.n_groups).all())

@@ -9,7 +9,9 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import (
+    MEANS,
     NAMES_IN_TURN,
+    SUMMARIES,
     USUAL_NAMES,
     ResponseNumbers,
     as_text,
@@ -51,8 +53,6 @@ ABOUT_THINGS = (
     *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
-OF_MODELS = ("accuracy", "acc", "score", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
-"""The same of summaries of models' results."""
 METRICS = re.compile(
     r"(mean|avg|std|median|max|min)?(acc|accuracy|accnorm|em|exact|exactmatch|contains|passrate|f1|f1score|bleu|rougel"
     r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
@@ -60,12 +60,6 @@ METRICS = re.compile(
 """What a metric of one model's answers, or how they were asked for, is called: that is no model."""
 OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 """Beginning of other such names: is_final, n_options."""
-SUMMARIES = re.compile(
-    r"(^|[\s_.-])(precision|recall|f1|auc|auroc|mrr|ndcg|bleu|rouge\w*|rmse|mae|win[\s_-]?rate|elo|stderr"
-    r"|standard[\s_-]error|spearman|pearson|kendall)([\s_.@-]|$)",
-    re.IGNORECASE,
-)
-"""What a metric over many items is called."""
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> ResponseRows:
@@ -184,7 +178,7 @@ def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
 
 def _things(names: Sequence[str], shares: Sequence[str], key: str) -> list[str]:
     """Return the columns that by name are what is known of items, or models, or sum them up."""
-    usual = (*ABOUT_THINGS, *((*OF_MODELS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
+    usual = (*ABOUT_THINGS, *((*MEANS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
     measures = [name for name in shares if is_measure(name) and not SUMMARIES.search(name)]
     return [name for name in names if name in measures or is_called(name, usual) or OF_THINGS.match(name)]
 
@@ -210,7 +204,8 @@ def _warn_of_no_responses(
         ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
         warn(f"{source}: {shown(things)} may tell of {known}, and count as {read}. If they do, {ways}", DataWarning)
         mostly = [name for name in mostly if name not in things]
-    # items may well be graded where most are not, and models are asked the same items
+    # items may well be graded where most are not, and so may judges; models are asked the same items
+    mostly = [name for name in mostly if "judge" not in map(kind_of, re.split(r"[\W\d_]+", name))]
     if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
         warn(
             f"{source}: columns hold right and wrong answers, but {shown(mostly)} mostly something between, which "
@@ -234,8 +229,8 @@ def _lost_in_wide(
     elif errors is None and is_empty.any() and spec.errors in {"wrong", "bounds"}:
         raise DataError(
             f"{table.source}: a wide table must tell lost answers from questions that were not asked, got "
-            f"{int(is_empty.sum())} empty cells. Write 'error' or 'timeout' into the cells whose answer was lost, give "
-            f"a long table, or leave {remedy('errors', '--errors')} out."
+            f"{plural(int(is_empty.sum()), 'empty cell')}. Write 'error' or 'timeout' into the cells whose answer was "
+            f"lost, give a long table, or leave {remedy('errors', '--errors')} out."
         )
     return kind if kind.any() else None
 

@@ -18,6 +18,7 @@ from itembank.numerics.arrays import IntArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import prompt_differences, warn_of_versions
 from itembank.responses.responses import DEFAULT_SCENARIO
+from itembank.tables import plural
 
 CONTENT = "content_hash"
 """Item column: a digest of what was asked and what is right."""
@@ -87,7 +88,7 @@ def check_one_power(tables: Sequence[pl.DataFrame]) -> None:
         names = [f"pass^{k}" if k else "the mean of trials" for k in other["k"][0]]
         option = remedy(f"metric={names[-1]!r}", f"--metric {shell_word(names[-1])}")
         raise DataError(
-            f"responses to an item must be of one score, got {' and '.join(names)} for {other.height} items: "
+            f"responses to an item must be of one score, got {' and '.join(names)} for {plural(other.height, 'item')}: "
             f"{shown(other['item_id'].to_list())}. Import all from their counted trials, with {option} or all without."
         )
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -50,6 +51,8 @@ PACKED = (".gz", ".zst")
 """Suffixes of files that are unpacked as they are read."""
 ENDINGS = (*SUFFIXES, ".eval", ".zip")
 """What the names of files of results end in, before they are packed."""
+JSON_START = re.compile(rb'[{\[]\s*["{\[\]}]')
+"""How JSON begins; the name of a column may begin with a bracket, too."""
 BYTES_AT_ONCE = 1 << 17
 CUT = "the packed stream is cut or damaged. Copy it again."
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
@@ -114,7 +117,7 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
                 f"{path}: the name says {name}, but the file does not begin with PAR1. Rename it to what it is."
             )
         return
-    is_json = text[:1] in {b"{", b"["}
+    is_json = text[:1] in {b"{", b"["} if kind == "json" else JSON_START.match(text) is not None
     if is_json != (kind == "json"):
         what = "looks like JSON" if is_json else "begins with neither { nor ["
         raise DataError(f"{path}: the name says {name}, but the file {what}. Rename it to what it is.")

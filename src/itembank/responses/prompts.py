@@ -17,6 +17,7 @@ from itembank.errors import N_SHOWN, DataWarning, remedy, shown, warn
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import IntArray
 from itembank.responses.secrets import without_secrets
+from itembank.tables import plural
 
 PROMPT_HASH: Final = "prompt_hash"
 """Hash of the prompt where all models had the same one; `DIFFERS` where they had not; null where nobody told."""
@@ -187,7 +188,7 @@ def prompts_in_words(items: pl.DataFrame, *, most: int = N_SHOWN) -> list[str]:
         parts += [f"{name} {value}" for name, value in zip(names[1:], judged, strict=True) if value is not None]
         whose = "" if ways.height == 1 else f"{shown(owners)}: "
         lines.append(whose + ", ".join(parts))
-    return [*lines, *([f"and {ways.height - most} more ways"] if ways.height > most else [])]
+    return [*lines, *([f"and {plural(ways.height - most, 'more way')}"] if ways.height > most else [])]
 
 
 def words_of_items(items: pl.DataFrame) -> pl.Series:
@@ -240,8 +241,8 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
         names = {name for one in explained for name in one.names}
         what = no_prompts.get(next(iter(names)), "prompts") if len(names) == 1 else "prompts"
         ways = Counter(one.in_words(whose) for one in explained).most_common()
-        words = [f"{text} ({n} items)" for text, n in ways[:N_SHOWN]] if len(ways) > 1 else [ways[0][0]]
-        more = [f"and {len(ways) - N_SHOWN} more ways"] if len(ways) > N_SHOWN else []
+        words = [f"{text} ({plural(n, 'item')})" for text, n in ways[:N_SHOWN]] if len(ways) > 1 else [ways[0][0]]
+        more = [f"and {plural(len(ways) - N_SHOWN, 'more way')}"] if len(ways) > N_SHOWN else []
         return f"{what} differ for {how}: {'; '.join([*words, *more])}"
     examples = shown(other["item_id"].to_list())
     return f"prompts differ for {how}, although the settings that are known are the same: {examples}"

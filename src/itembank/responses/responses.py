@@ -444,7 +444,9 @@ def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
         with np.errstate(invalid="ignore"):
             n_bad = int(np.count_nonzero(~((counts >= 0) & (counts == np.floor(counts)))))
         if n_bad:
-            raise DataError(f"{name} must be whole numbers of at least 0, got {n_bad} others. Missing is zero trials.")
+            raise DataError(
+                f"{name} must be whole numbers of at least 0, got {plural(n_bad, 'other')}. Missing is zero trials."
+            )
     above = np.argwhere(n_correct > n_trials)
     if above.size:
         cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]

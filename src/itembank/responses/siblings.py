@@ -15,6 +15,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
 from itembank.responses.content_order import ContentOrder, content_order
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 
 COPY_OF = "copy_of"
 """Column of the model table: the id of the model that this one is a copy or a close relative of."""
@@ -63,7 +64,7 @@ def siblings_in_words(model_ids: Sequence[str], group: IntArray) -> str:
     for row in np.flatnonzero(size[number] > 1).tolist():
         names.setdefault(int(number[row]), []).append(model_ids[row])
     groups = [" = ".join(map(quoted, group[:3])) + (" = ..." if len(group) > 3 else "") for group in names.values()]
-    more = f" and {len(groups) - N_SHOWN} more groups" if len(groups) > N_SHOWN else ""
+    more = f" and {plural(len(groups) - N_SHOWN, 'more group')}" if len(groups) > N_SHOWN else ""
     return (
         f"{sum(map(len, names.values()))} of {group.size} models answer like another one, beyond what their scores "
         f"explain: {'; '.join(groups[:N_SHOWN])}{more}. Each group counts once in cross-validation: {size.size} "

@@ -14,6 +14,7 @@ from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import Criterion, VOptimality, uses_information
 from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
 from itembank.selection.pools import not_excluded
+from itembank.tables import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ class Constraints:
                 named = [f"{targets.scenarios[j]} ({at_least[j]} > {limit[j]})" for j in bad]
                 problems.append(f"at_least is above {text} in {shown(named)}.")
         if n_items is not None and at_least.sum() > n_items:
-            problems.append(f"at_least asks for {at_least.sum()} items in all, and {n_items} are to be chosen.")
+            problems.append(
+                f"at_least asks for {plural(int(at_least.sum()), 'item')} in all, and {n_items} are to be chosen."
+            )
         if problems:
             raise ParameterError(
                 "constraints must not contradict each other: " + " ".join(problems) + " Ask for less of each scenario, "

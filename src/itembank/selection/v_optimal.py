@@ -21,6 +21,7 @@ from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import METHODS, VOptimal
+from itembank.tables import plural
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -114,7 +115,7 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
     minimum = 0 if spec.may_skip_scenarios(is_short=pools.is_short) else spec.minimum_per_scenario
     at_least = np.maximum(np.minimum(minimum, capacities), n_included)
     if at_least.sum() > n_items:
-        more = f" with the {n_included.sum()} items that must be included" if n_included.any() else ""
+        more = f" with {plural(int(n_included.sum()), 'item')} that must be included" if n_included.any() else ""
         raise ParameterError(
             f"n_items must be at least {at_least.sum()}, minimum_per_scenario = {spec.minimum_per_scenario} for each "
             f"scenario{more}, got {n_items}. Ask for more items or a smaller minimum."

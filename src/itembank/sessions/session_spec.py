@@ -16,6 +16,7 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, DrawnItem, criterion_of
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
+from itembank.tables import plural
 
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"
@@ -112,9 +113,9 @@ class SessionSpec:
             bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
             if bad or not sum(weights.values()) > 0.0:
                 got = (
-                    f"another for {len(bad)} items: {shown(bad)}"
+                    f"another for {plural(len(bad), 'item')}: {shown(bad)}"
                     if bad
-                    else f"{len(weights)} items and none above zero"
+                    else f"{plural(len(weights), 'item')} and none above zero"
                 )
                 raise ParameterError(
                     f"weights of a target must be finite numbers >= 0 with one above zero at least, got {got}."

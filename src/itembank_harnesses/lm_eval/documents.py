@@ -19,6 +19,7 @@ from itembank.responses.prompts import (
     settings_by_task,
     settings_text,
 )
+from itembank.tables import plural
 from itembank_harnesses.lm_eval.command import USUAL_SEED
 from itembank_harnesses.lm_eval.patches import group_tasks, task_names
 from itembank_harnesses.readers.lm_eval_files import run_of
@@ -121,8 +122,8 @@ def check_contents(task: str, prepared: Prepared, numbers: Iterable[int], items:
     absent = [item_id(task, number) for number in numbers if number not in prepared.requests]
     if absent:
         raise IntegrityError(
-            f"task {task!r} must hold the documents of the bank, got {len(prepared.requests)} documents and none of "
-            f"{len(absent)}: {shown(absent)}. The benchmark changed; run the version that the bank was made of."
+            f"task {task!r} must hold the documents of the bank, got {plural(len(prepared.requests), 'document')} and "
+            f"none of {len(absent)}: {shown(absent)}. The benchmark changed; run the version that the bank was made of."
         )
     if items is not None:
         asked = {number: min(prepared.requests[number], key=lambda request: request.idx).doc for number in numbers}

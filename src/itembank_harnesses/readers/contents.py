@@ -27,6 +27,7 @@ from itembank.responses.prompts import (
     settings_in_words,
     settings_text,
 )
+from itembank.tables import plural
 
 
 def item_contents(
@@ -111,7 +112,7 @@ def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) 
 
 def _first_tasks(told: Sequence[str]) -> str:
     """Join what is said of the first few tasks, and say how many more there are."""
-    more = f" And {len(told) - N_SHOWN} more tasks." if len(told) > N_SHOWN else ""
+    more = f" And {plural(len(told) - N_SHOWN, 'more task')}." if len(told) > N_SHOWN else ""
     return f"{'. '.join(told[:N_SHOWN])}.{more}"
 
 
@@ -166,9 +167,9 @@ def _in_groups(runs: Sequence[Prompted], n_other: Sequence[int]) -> str:
     ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
     parts = []
     for place, ((words, is_other), models) in enumerate(ordered):
-        n_models = f"{len(models)} model{'' if len(models) == 1 else 's'}"
+        n_models = plural(len(models), "model")
         names = f" ({shown(list(models))})" if place else ""
         is_alike = is_other and (not words or (words, False) in groups)
-        other = f"other prompts for {max(models.values())} items" if is_alike else ""
+        other = f"other prompts for {plural(max(models.values()), 'item')}" if is_alike else ""
         parts.append(f"{n_models}{names} {', '.join(filter(None, (words, other))) or 'the usual prompts'}")
     return "; ".join(parts)

@@ -15,6 +15,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows, content_digest
+from itembank.tables import plural
 from itembank_harnesses.readers.logged import LoggedAnswer, LogKind, harness_rows
 from itembank_harnesses.readers.runs import Run, SampleFile
 
@@ -39,7 +40,7 @@ def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
 
     rows = harness_rows(KIND, _file, lambda file: _answers(file.path, left_out), paths, spec, progress=progress)
     if left_out:
-        parts = [f"{n} {what}" for what, n in left_out.items()]
+        parts = [f"{plural(n, 'answer')} {what}" for what, n in left_out.items()]
         warn(f"left out of the runs of HELM, which counts them apart: {', '.join(parts)}.", DataWarning)
     return rows
 
@@ -82,14 +83,14 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
         if not is_helm(record):
             raise DataError(f"{path}: every object must have an instance_id and a list of stats, got one without.")
         if record.get("perturbation") is not None:
-            left_out["answers to perturbed instances"] += 1
+            left_out["to perturbed instances"] += 1
         else:
             by_split.setdefault(_split(record), []).append(_answer(record, contents))
     if MAIN_SPLIT not in by_split:
         return [one for answers in by_split.values() for one in answers]
     kept = by_split.pop(MAIN_SPLIT)
     for split, answers in by_split.items():
-        left_out[f"answers of the split {split!r}"] += len(answers)
+        left_out[f"of the split {split!r}"] += len(answers)
     return kept
 
 

@@ -205,7 +205,9 @@ def _parts(
             by_item.setdefault(str(sample.id), []).append((sample, value / spec.max_response))
         parts.append((run, [row for epochs in by_item.values() for row in _epoch_rows(run, epochs, spec)]))
     if bad:
-        reasons = [f"{reason[:-1]} for {len(items)} samples: {shown(items)}." for reason, items in bad.items()]
+        reasons = [
+            f"{reason[:-1]} for {plural(len(items), 'sample')}: {shown(items)}." for reason, items in bad.items()
+        ]
         problem = (
             f"{runs[0].path}: {' '.join(shortened(reasons))} Inspect takes such scores for 0; choose another scorer, "
             "or make a table of them."

@@ -17,6 +17,7 @@ from itembank.readers.matching import Document
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import is_wanted
 from itembank.readers.rows import ResponseRows
+from itembank.tables import plural
 from itembank_harnesses.public.stores import LEADERBOARD_METRICS
 from itembank_harnesses.readers.lm_eval_choice import needs_options, with_choice_metrics
 from itembank_harnesses.readers.lm_eval_files import (
@@ -163,17 +164,23 @@ def warn_of_other_results(
         groups.extend(_other_groups(content, read) if spec.use_groups else ())
     moved = "Check whether files were moved, renamed or compressed, or belong to another run."
     macro = remedy("calibrate(..., within='macro')", "itembank calibrate --within macro")
-    for words, what, advice in (
-        (missing, "tasks have other samples than the results beside them say", moved),
-        (scores, "scores differ from those in the results files", "Check whether samples and results are of one run."),
+    for words, (noun, verb), what, advice in (
+        (missing, ("task", "have"), "other samples than the results beside them say", moved),
+        (
+            scores,
+            ("score", "differ"),
+            "from those in the results files",
+            "Check whether samples and results are of one run.",
+        ),
         (
             groups,
-            "groups have another score in lm_eval",
+            ("group", "have"),
+            "another score in lm_eval",
             f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike.",
         ),
     ):
         if words:
-            warn(f"{len(words)} {what}: {first_few(words)}. {advice}", DataWarning)
+            warn(f"{plural(len(words), noun, verb)} {what}: {first_few(words)}. {advice}", DataWarning)
 
 
 def _by_new_names(content: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

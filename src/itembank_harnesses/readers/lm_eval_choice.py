@@ -18,6 +18,7 @@ from itembank.responses.choice_scores import (
     choice_probability,
     probability_per_character,
 )
+from itembank.tables import plural
 from itembank_harnesses.readers.lm_eval_samples import Metric, Options, Samples
 
 METRIC_OF_RESPONSE: Mapping[Response, str] = {
@@ -138,7 +139,7 @@ def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *,
     """Why a metric cannot be the response; empty when it can."""
     without = [str(one.file.path) for one in samples if name not in one.metrics]
     if without:
-        return f"metric {name!r} is absent from {len(without)} runs: {shown(without)}"
+        return f"metric {name!r} is absent from {plural(len(without), 'run')}: {shown(without)}"
     bad = [one.metrics[name] for one in samples if one.metrics[name].problem]
     if bad and any(metric.lengths is None for metric in bad):
         return f"metric {name!r} {bad[0].problem}"

@@ -245,7 +245,7 @@ def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[st
             )
     if hidden:
         message = (
-            f"{len(hidden)} tasks generated several texts an item, of which the log scores one: "
+            f"{plural(len(hidden), 'task')} generated several texts an item, of which the log scores one: "
             f"{first_few(list(hidden.values()))}. One trial is counted; to have all, log a metric of every text, or "
             "run the task with several seeds and read them as a table."
         )

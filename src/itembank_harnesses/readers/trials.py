@@ -20,6 +20,7 @@ from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec, how
 from itembank.readers.rows import ResponseRows, content_digest, join_rows, rename_model
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.prompts import HIGHEST, PROMPT_SETTINGS, settings_text
+from itembank.tables import plural
 
 ROUNDING = 1e-6
 """How far a reward of none or all may be from it, as the first tau-bench has it."""
@@ -104,7 +105,7 @@ def rows_of_trials(
         way = "Rewards below 0 need another scale: make it by a program of jq (see docs/data.md)."
         if min(rewards) >= 0.0:
             way = f"To divide by the most that there can be, add: {how(max_response=max(rewards))}"
-        more = f" and others for {len(outside) - 1} more trials" if len(outside) > 1 else ""
+        more = f" and others for {plural(len(outside) - 1, 'more trial')}" if len(outside) > 1 else ""
         raise DataError(
             f"{source}: rewards must be from 0 to {most:g}, got {outside[0].reward:g} for task {outside[0].item_id!r}"
             f"{more}. {way}"
@@ -117,9 +118,9 @@ def rows_of_trials(
     changed = list(dict.fromkeys(one for (one, _), (other, _) in pairwise(told) if one == other))
     if changed:
         raise DataError(
-            f"{source}: a task must ask the same in all its trials, got another content for {len(changed)} tasks: "
-            f"{shown(changed)}. The tasks changed between the runs, or their ids start anew in each part: read those "
-            "apart."
+            f"{source}: a task must ask the same in all its trials, got another content for "
+            f"{plural(len(changed), 'task')}: {shown(changed)}. The tasks changed between the runs, or their ids start "
+            "anew in each part: read those apart."
         )
     records = [*_records(str(about["model_id"]), scenario, trials, most, run)]
     rows = rows_of_records(source, records, spec, models=[about])

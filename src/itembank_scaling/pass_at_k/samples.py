@@ -12,6 +12,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
 from itembank.responses.responses import ResponseMatrix, describe_cells
+from itembank.tables import plural
 from itembank_scaling.pass_at_k.cell_posterior import PrecisionPrior, precision_prior
 from itembank_scaling.scenario_fits import fit_items
 
@@ -67,8 +68,8 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
     if is_broken.any():
         where = describe_cells(is_broken, exact, responses.model_ids, responses.item_ids)
         raise DataError(
-            f"response times n_trials must be a whole number of right samples, got {int(is_broken.sum())} others: "
-            f"{where}. Give n_correct and n_trials."
+            f"response times n_trials must be a whole number of right samples, got "
+            f"{plural(int(is_broken.sum()), 'other')}: {where}. Give n_correct and n_trials."
         )
     return SampleCounts(n_trials, n_correct)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
+from itembank.tables import plural
 from itembank_scaling.pretraining.law_inputs import Runs
 from itembank_scaling.pretraining.measured_abilities import ScenarioAbilities
 
@@ -99,7 +100,7 @@ def curve_notes(
         if known.size >= 2 and known[-1] < known[0]:
             parts.append(f"the score falls with compute, from {100.0 * known[0]:.1f} to {100.0 * known[-1]:.1f} points")
         if known.size and known.size < FEW_POINTS:
-            parts.append(f"{known.size} sizes for {FEW_POINTS} parameters")
+            parts.append(f"{plural(known.size, 'size')} for {FEW_POINTS} parameters")
         if spread[number] > wide_starts:
             apart = f"{100.0 * spread[number]:.1f} points (standard deviation)"
             parts.append(f"starts disagree by {apart} at ten times the largest size")
@@ -122,7 +123,7 @@ def lacking_notes(runs: Runs) -> tuple[str, ...]:
 def lacking_note(runs: Runs, number: int) -> str:
     """Say that a recipe has too few sizes; empty where it has enough."""
     count = int(runs.n_sizes[number])
-    return "" if runs.is_enough[number] else f"no law: {count} sizes"
+    return "" if runs.is_enough[number] else f"no law: {plural(count, 'size')}"
 
 
 @dataclass(frozen=True, slots=True)

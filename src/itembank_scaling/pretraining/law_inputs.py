@@ -109,7 +109,7 @@ def aligned(compute: TrainingCompute, model_ids: list[str]) -> IntArray:
 
 def checked_target(target_flops: float | None, runs: Runs) -> tuple[float, str]:
     """Return the target, or ten times the largest compute that a line is fitted to, and what is doubtful about it."""
-    flops = np.exp(runs.log_flops[runs.is_final])
+    flops = np.exp(runs.log_flops[runs.is_final & runs.is_enough[runs.recipe_index]])
     smallest, largest = float(flops.min()), float(flops.max())
     # times the largest training compute for which scores are forecast unless a target is given
     beyond_by_default = 10.0

@@ -10,7 +10,7 @@ import polars as pl
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 from itembank.tabular import Tabular
 from itembank_scaling.pretraining.ability_law import AbilityLaws, FittedAbilityLaw
 from itembank_scaling.pretraining.law_fitting import FittedLaw, Forecast, interval_factor
@@ -228,8 +228,7 @@ def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
 
 def few_checked(n_forecasts: int) -> str:
     """Say in a clause that so few forecasts were checked; empty where they are enough."""
-    words = "1 forecast was" if n_forecasts == 1 else f"{n_forecasts} forecasts were"
-    return f"only {words} checked" if n_forecasts < 10 else ""
+    return f"only {plural(n_forecasts, 'forecast', 'were')} checked" if n_forecasts < 10 else ""
 
 
 def times_words(ratio: float) -> str:
@@ -373,13 +372,13 @@ class PretrainingLaw(Tabular):
             f"{worth['n_forecasts']:,} forecasts of held-out sizes were off by {points_of(worth['error'])} points on "
             f"average{'' if self.held_out.by_hand is None else ', closer than by hand'}, at up to "
             f"{times_words(checked)} times the compute fitted; the target is {times_words(self._beyond)} times the "
-            "compute of the largest run."
+            f"compute of the largest run{' of all recipes' * (len(self.recipes) > 1)}."
         )
 
     @property
     def _beyond(self) -> float:
-        """Times the compute of the largest model fitted that the target is."""
-        return float(self.target_flops / np.exp(self.log_flops[self.is_final].max()))
+        """Times the compute of the largest model that a law is fitted to that the target is."""
+        return min((row["beyond"] for row in self.rows() if np.isfinite(row["score"])), default=np.nan)
 
     def worth(self, name: str) -> dict[str, Any] | None:
         """Return the row of `comparison` of a law; None if no sizes were held out."""

@@ -21,6 +21,7 @@ from itembank.numerics.ties import first_largest
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
+from itembank.tables import plural
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 from itembank_scaling.scenario_fits import fit_items
 
@@ -197,8 +198,8 @@ def checked_loss(loss: FloatArray, responses: ResponseMatrix) -> FloatArray:
     if bad.any():
         names = [responses.model_ids[row] for row in np.flatnonzero(bad.any(axis=1))]
         raise DataError(
-            f"loss must be finite and > 0 (bits per byte), got {int(bad.sum())} others for {len(names)} models: "
-            f"{shown(names)}."
+            f"loss must be finite and > 0 (bits per byte), got {plural(int(bad.sum()), 'other')} for "
+            f"{plural(len(names), 'model')}: {shown(names)}."
         )
     return values
 

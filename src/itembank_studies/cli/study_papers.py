@@ -12,7 +12,7 @@ from itembank.cli.new_results import read_results
 from itembank.cli.options import is_bank, write_figure
 from itembank.cli.render import print_object, warnings_as_notes, working
 from itembank.cli.signatures import WholeNumbers, argument, option, verb
-from itembank.tables import points_of
+from itembank.tables import plural, points_of
 
 
 @verb("dimensions")
@@ -193,7 +193,7 @@ def tasks_command(
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
         return
-    title = f"{len(found.rows())} tasks, each with the one that orders models most like it"
+    title = f"{plural(len(found.rows()), 'task')}, each with the one that orders models most like it"
     least = ("n_models", "cost_of_task", "spread", "n_items")
     out.rows(found.rows(), "tasks", title=title, least=least)
 

@@ -191,6 +191,20 @@ def test_a_target_far_from_the_models_is_doubted(suite, compute, times, text):
     assert bool(text) == ("target" in said.replace("the target is 50 times", ""))
 
 
+def test_the_largest_run_is_one_that_a_law_is_fitted_to(suite, compute):
+    """A lone run of a recipe without a law moved the target, and was called the largest."""
+    ids, row = compute.model_ids, int(compute.flops.argmax())
+    alone = suite.models.with_columns(
+        recipe=pl.when(pl.col("model_id") == ids[row]).then(pl.lit("alone")).otherwise("recipe")
+    )
+    law = pretraining_law(suite.probability.take(items=EASY), training_compute(alone), settings=SIGMOID)
+    fitted = [one for one in law.rows() if np.isfinite(one["score"])]
+    assert law.target_flops == pytest.approx(
+        10.0 * np.delete(compute.flops, row)[np.delete(compute.is_final, row)].max()
+    )
+    assert min(one["beyond"] for one in fitted) == pytest.approx(10.0) == law._beyond
+
+
 @pytest.mark.parametrize(
     ("choices", "error", "words"),
     [

@@ -25,6 +25,7 @@ from itembank.files.documents import read_json
 from itembank.files.hub import hub_client, hub_errors
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSource, public_source
+from itembank.tables import plural
 
 
 def public_folder(name: str) -> Path:
@@ -88,7 +89,7 @@ def fetch_public(
         if files.is_one_a_model != bool(models):
             option = remedy("models=['org/name']", "--model org/name")
             need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
-            raise ParameterError(f"{source.name} {need} ({option}), got {len(models)} models.")
+            raise ParameterError(f"{source.name} {need} ({option}), got {plural(len(models), 'model')}.")
         names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
         for done, repository in enumerate(names):
             progress(f"fetching {repository}", done / len(names))
