@@ -144,7 +144,7 @@ def test_missing_items_are_said_and_an_empty_estimate_is_no_success(run, bank_fo
     outcome = run.ok(
         "estimate", bank_folder, tmp_path / "partial.parquet", "--selection", tmp_path / "s.json", "--format", "json"
     )
-    holds(outcome.err, "of the 12 items of the selection", "new/a (2)")
+    holds(outcome.err, "of the 12 items of the selection", "'new/a' (2)")
     assert outcome.json["rows"][3]["n_items"] == 10
     # The plain mean has nothing to go by where no item of a scenario was answered.
     matrix, path = new_models

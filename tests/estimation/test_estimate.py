@@ -140,7 +140,7 @@ def test_only_the_items_of_the_selection_count_by_its_weights(bank):
 def test_missing_items_of_the_selection_are_counted_and_said(bank):
     selection, responses = select(bank, 12, rng=0), new_models(bank, n_models=2)
     lost = having(responses, (1, responses.item_indices(selection.item_ids[:4])))
-    with pytest.warns(DataWarning, match=r"of the 12 items .* by 1 of 2 models: 'new-1 \(4\)'"):
+    with pytest.warns(DataWarning, match=r"of the 12 items .* by 1 of 2 models: 'new-1' \(4\)\."):
         found = estimate(bank, lost, selection=selection)
     np.testing.assert_array_equal(found.n_missing, [0, 4])
     np.testing.assert_array_equal(found.n_items[:, -1], [12, 8])

@@ -138,7 +138,7 @@ def test_further_answers_are_left_out_and_named():
 
 def test_models_that_ran_different_sets_are_not_estimated_together():
     bank = ib.load_bank("bank:swebench-verified")
-    few, many = (pl.DataFrame({"item_id": ib.select(bank, n).item_ids, "response": 1.0}) for n in (30, 100))
+    few, many = (pl.DataFrame({"item_id": ib.select(bank, n).item_ids, "response": n / 100}) for n in (30, 100))
     table = pl.concat([few.with_columns(model_id=pl.lit("a")), many.with_columns(model_id=pl.lit("b"))])
     with pytest.raises(ib.errors.DataError, match="'100 items', '30 items'"):
         ib.estimate(bank, ib.read_responses(table))

@@ -273,7 +273,7 @@ def test_sessions_that_may_ask_no_more_end_while_others_go_on():
 
 
 def test_past_models_that_made_more_attempts_make_one_in_their_sessions(rng):
-    """With their means of eight, .87 of the intervals of a scenario held after single attempts."""
+    """With their means of eight, .91 of the intervals of a scenario held after single attempts."""
     right = rng.binomial(8, np.clip(BANK.responses.responses * 0.6 + 0.2, 0.0, 1.0))
     responses = ResponseMatrix.from_counts(right, np.full(right.shape, 8), items=BANK.responses.items)
     parameters = dataclasses.replace(BANK.parameters, family="binomial")

@@ -113,7 +113,6 @@ _CHECK = Case(
     },
     stops={
         ("items", "--by"): "the models must have a column 'family'",
-        ("items of a bank", "--by"): "must divide the 14 models",
     },
 )
 _BY_MODEL = "--method p-irt --interval model-based --format csv"
