@@ -111,9 +111,7 @@ _CHECK = Case(
         "--since": "no results here have dates; tests/cli/test_check.py has some",
         "--fail-on": "it ends the command with code 1: tests/cli/test_check.py",
     },
-    stops={
-        ("items", "--by"): "the models must have a column 'family'",
-    },
+    stops={("items", "--by"): "the models must have a column 'family'"},
 )
 _BY_MODEL = "--method p-irt --interval model-based --format csv"
 _WHOLE = ("table", "model-based", "design")
