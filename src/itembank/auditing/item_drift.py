@@ -115,7 +115,7 @@ class ItemDrift(Tabular):
             )
         found = (
             f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
-            f"than expected (about {self.by_chance:.0f} by chance)."
+            f"than expected (about {self.by_chance:.0f} by chance for models like past ones)."
         )
         if self.is_limited:
             return (
@@ -141,7 +141,8 @@ def item_drift(
     """Find items that new models answer differently than the bank predicts for models like them.
 
     What is expected of an item follows from each model's other answers, so that models which are all better or worse
-    than past ones move no item. Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
+    than past ones move no item; of models much weaker, or of another kind, up to twice as many are marked as by
+    chance. Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
     the worst first, and never more than a fifth.
 
     Parameters
