@@ -160,7 +160,7 @@ def test_calibrated_intervals_hold_better_where_the_item_model_is_wrong():
             truth = plug_in_pass_at_k(rates[30:, :, None], law.k).mean(axis=1)
             found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
     assert 0.88 <= np.mean(held["calibrated"]) <= 0.99
-    assert np.mean(held["calibrated"]) > np.mean(held["model-based"]) + 0.03
+    assert np.mean(held["calibrated"]) > np.mean(held["model-based"]) > 0.85  # which takes in both shapes of pass rates
 
 
 @pytest.mark.slow
