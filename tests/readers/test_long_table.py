@@ -191,11 +191,31 @@ def test_a_metric_of_what_is_wrong_is_turned_round_and_others_are_not(tmp_path):
     )
     with pytest.warns(DataWarning, match="read the column|'wer' is called as what is wrong") as told:
         assert read_text(tmp_path, table).responses.tolist() == [[0.2, 1], [0.9, 0]]
-    program = re.search(r"add: jq='(.*)'", str(told.list[-1].message))[1]
+    program = re.search(r"give instead: jq='(.*)'", str(told.list[-1].message))[1]
     pytest.importorskip("jq")
     turned = warns("read the column", read_text, tmp_path, table, jq=program)
     np.testing.assert_allclose(turned.responses, [[0.8, 1], [0.1, 0]])
     assert turned.items["metric"].to_list() == ["1 - wer", "acc"]
+
+
+def test_a_metric_and_its_column_of_what_is_wrong_are_turned_round_once(tmp_path):
+    """Who turned the column was told to turn it again, and `columns` given beside it undid the other way."""
+    table = "model_id,item_id,metric,loss\na,x,wer,0.2\nb,x,wer,0.9\n"
+    with pytest.warns(DataWarning, match="'wer' is called as what is wrong") as told:
+        read_text(tmp_path, table, columns={"response": "loss"})
+    assert len(told) == 1
+    program = re.search(r"give instead: jq='(.*)'", str(told.list[0].message))[1]
+    pytest.importorskip("jq")
+    np.testing.assert_allclose(read_text(tmp_path, table, jq=program).responses, [[0.8], [0.1]])
+
+
+def test_numbered_attempts_are_not_parsed_as_times(tmp_path, monkeypatch):
+    """Millions of them took as many seconds as times do, one by one in Python."""
+    monkeypatch.setattr("itembank.readers.chosen_rows._time", None)
+    for second, first in ((2, 1), (10, 9), ("run 10", "run 9")):
+        table = f"model_id,item_id,attempt,response\na,x,{second},1\na,x,{first},0\n"
+        found = warns("read it as epoch", read_text, tmp_path, table, repeats="last")
+        assert found.responses.tolist() == [[1]]
 
 
 @pytest.mark.parametrize(

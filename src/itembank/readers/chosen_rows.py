@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -226,14 +226,17 @@ def _places(column: pl.Series) -> pl.Series | None:
     if column.dtype.is_temporal():
         column = column.to_physical()
     text = as_text(column).str.strip_chars()
-    words, times = text.str.extract_groups(r"^(\D*)(\d+)$"), [_time(one) for one in text.to_list()]
+    return next((place for kind, place in _ways(text) if kind.n_unique() == 1 and not place.null_count()), None)
+
+
+def _ways(text: pl.Series) -> Iterator[tuple[pl.Series, pl.Series]]:
+    """Yield kinds of the values, and their places: of numbers, of numbered words, and of times, which are slow."""
+    yield pl.Series([""]), text.cast(pl.Float64, strict=False)
+    words = text.str.extract_groups(r"^(\D*)(\d+)$")
+    yield words.struct.field("1"), words.struct.field("2").cast(pl.Float64)
+    times = [_time(one) for one in text.to_list()]
     seconds = [None if one is None else one.replace(tzinfo=one.tzinfo or UTC).timestamp() for one in times]
-    ways = (
-        (pl.Series([""]), text.cast(pl.Float64, strict=False)),  # Kind of the values, and their places
-        (words.struct.field("1"), words.struct.field("2").cast(pl.Float64)),
-        (pl.Series([one is not None and one.tzinfo is None for one in times]), pl.Series(seconds, dtype=pl.Float64)),
-    )
-    return next((place for kind, place in ways if kind.n_unique() == 1 and not place.null_count()), None)
+    yield pl.Series([one is not None and one.tzinfo is None for one in times]), pl.Series(seconds, dtype=pl.Float64)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -111,15 +111,16 @@ def _warn_of_faults(table: Table, spec: ReadingSpec, metric: pl.Series | None) -
     response = spec.column("response")
     if response not in table.frame.columns:
         return
-    if turn := how_to_turn(table.frame, response, is_told=True):
+    faults = [] if metric is None else [name for name in names_of(metric).to_list() if is_called(name, FAULTS)]
+    if not faults and (turn := how_to_turn(table.frame, response, is_told=True)):
         warn(f"{table.source}: {turn}", DataWarning)
     ours = f". + {{metric: {jq_key(spec.column('metric'))}, response: {jq_key(response)}}}"
-    for name in [] if metric is None else names_of(metric).to_list():
-        if is_called(name, FAULTS):
-            turned = _turned(table.frame.filter(metric == name)[response].alias("response"))
-            other = f". + {{metric: {json.dumps(f'1 - {name}')}, response: {turned}}}"
-            program = f"{ours} | if .metric == {json.dumps(name)} then {other} else . end"
-            warn(f"{table.source}: {_as_fault(name)}, add: {how(jq=program)}", DataWarning)
+    way = "add" if response == "response" else "give instead"
+    for name in faults:
+        turned = _turned(table.frame.filter(metric == name)[response].alias("response"))
+        other = f". + {{metric: {json.dumps(f'1 - {name}')}, response: {turned}}}"
+        program = f"{ours} | if .metric == {json.dumps(name)} then {other} else . end"
+        warn(f"{table.source}: {_as_fault(name)}, {way}: {how(jq=program)}", DataWarning)
 
 
 def _refuse_contradiction(table: Table, spec: ReadingSpec, pairs: Callable[[IntArray], list[str]]) -> None:
