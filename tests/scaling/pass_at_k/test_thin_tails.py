@@ -85,3 +85,10 @@ def test_few_draws_are_of_all_spreads():
         for n in (100, 12_800)
     ]
     np.testing.assert_allclose(*means, atol=0.008)
+
+
+def test_low_ends_do_not_fall_with_k():
+    """That of k = 50 was 0 where that of k = 10 was 0.95: a factor on the logit, far from a mean near 1."""
+    samples = simulated_samples(n_models=12, n_items=30, n_trials=20, seed=3)
+    law = pass_at_k_law(samples.responses, PassAtKSpec(k=(10, 30, 50, 100), methods=("irsl",), n_draws=200))
+    assert np.all(np.diff(law.all_items.low, axis=-1) >= 0.0)
