@@ -159,8 +159,12 @@ def lowered(
     curve: Curve,
     is_unchecked: BoolArray,  # (n_k,): Where no samples of other models show how wide intervals must be
 ) -> Curve:
-    """Return a curve whose low ends count no item as solved that is out of its samples' reach, at unchecked k."""
-    return replace(curve, low=np.where(is_unchecked, np.minimum(curve.low, curve.within_reach), curve.low))
+    """Return a curve whose low ends count no item as solved that is out of its samples' reach, at unchecked k.
+
+    Nor do they fall with k, as no pass@k does: near 1 a factor on the logit moves an end of the hull almost to 0.
+    """
+    low = np.where(is_unchecked, np.minimum(curve.low, curve.within_reach), curve.low)
+    return replace(curve, low=np.maximum.accumulate(low, axis=1))
 
 
 def share_within(n_models: int, level: float) -> float:

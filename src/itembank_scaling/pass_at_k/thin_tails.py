@@ -117,7 +117,7 @@ def thin_tailed_draws(
     variances = np.maximum((second - first**2).mean(axis=0) / len(first), tiny)
     # the mean of many items, each drawn by itself, has nearly the Beta of its mean and variance
     precision = np.maximum(means * (1.0 - means) / variances - 1.0, 1e-3)
-    rows = np.arange(n_draws) % n_chosen
+    rows = np.arange(n_draws) * n_chosen // n_draws  # evenly: chosen points are in the order of their spreads
     shapes = (np.maximum(part * precision, tiny)[rows] for part in (1.0 - means, means))
     result: FloatArray = rng.beta(*shapes)
     return result
