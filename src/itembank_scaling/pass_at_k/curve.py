@@ -167,6 +167,11 @@ class Curve:
     ability: float
     ability_sd: float
 
+    def at(self, places: BoolArray) -> "Curve":
+        """Return the same at some of its k."""
+        names = ("values", "low", "high", "truth", "within_reach")
+        return replace(self, **{name: getattr(self, name)[..., places] for name in names})
+
 
 def pass_at_k_curve(
     scenario: SampledScenario,

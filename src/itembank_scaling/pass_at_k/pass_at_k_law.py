@@ -112,6 +112,11 @@ def pass_at_k_law(
     is_unchecked = False
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
+    n_trials = used.n_trials[rows]
+    within = float(np.median(n_trials[n_trials > 0]) if n_trials.any() else 1.0)
+    if within < k[-1]:  # as pass@k rises, a low end at k that the samples reach holds beyond them, asked for or not
+        k = np.unique(np.append(k, np.floor(within)))
+    is_asked = np.isin(k, spec.k)
     for number, scenario in enumerate(scenarios):
         asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
         factors = _factors(items, scenario, np.sort(rows), spec, generator)
@@ -122,11 +127,12 @@ def pass_at_k_law(
             curve = pass_at_k_curve(scenario, row, k, spec, generator, checked=checked)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
-            found[row] = lowered(curve, k > checked)
+            found[row] = lowered(curve, k > checked).at(is_asked)
             is_unchecked |= scenario.item_model is not None and k[-1] > checked
         curves += [found[row] for row in asked]
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
+    k = k[is_asked]
     notes += _interval_notes(calibrated, k)
     if is_unchecked and "irsl" in spec.methods:
         notes.append(_UNCHECKED_NOTE)

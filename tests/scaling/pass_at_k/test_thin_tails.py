@@ -92,3 +92,13 @@ def test_low_ends_do_not_fall_with_k():
     samples = simulated_samples(n_models=12, n_items=30, n_trials=20, seed=3)
     law = pass_at_k_law(samples.responses, PassAtKSpec(k=(10, 30, 50, 100), methods=("irsl",), n_draws=200))
     assert np.all(np.diff(law.all_items.low, axis=-1) >= 0.0)
+
+
+def test_ends_beyond_the_samples_hold_what_samples_show_whether_or_not_that_is_asked():
+    responses = simulated_samples(n_models=12, n_items=30, n_trials=20).responses
+    few, more = (
+        pass_at_k_law(responses, PassAtKSpec(k=k, methods=("irsl",), n_draws=200), rng=0).all_items
+        for k in ((100, 1000), (20, 100, 1000))
+    )
+    np.testing.assert_allclose(few.low, more.low[:, 1:])
+    assert (few.low >= more.low[:, :1]).all()
