@@ -41,7 +41,6 @@ _REASONS = {
     "others": "The factors come from past models that were given as few samples",
     "asked": "The factors come from the models asked about, given a tenth of their samples. Five other models with at "
     "least twice the samples would make them surer",
-    "none": "Too few models could tell. Five other models with at least twice the samples can",
 }
 """What the factors of intervals come from."""
 
@@ -172,6 +171,12 @@ def _interval_notes(calibrated: Mapping[str, IntervalFactors | None], k: FloatAr
     """State the models that the intervals of the scenarios rest on, in one note for all that rest on the same."""
     alone = [name for name, factors in calibrated.items() if factors is None]
     notes = [f"intervals of {shown(alone)} rest on the item model"] if alone else []
+    few = [name for name, factors in calibrated.items() if factors is not None and factors.rest_on == "none"]
+    if few:
+        notes.append(
+            f"intervals of {shown(few)} rest on the item model, as too few models could tell how wide they must be. "
+            "Five other models with at least twice the samples can"
+        )
     for models, reason in _REASONS.items():
         widened_by = [
             f"{name!r} {factors.at(k)[0].min():.2f} to {factors.at(k)[0].max():.2f} ({factors.n_models} models)"
