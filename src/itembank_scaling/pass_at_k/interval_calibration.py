@@ -2,9 +2,8 @@
 
 Models are given fewer samples than they have, and the intervals found from these are compared with what all their
 samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
-Where there are none, models asked about are given a tenth of their samples, and item models that have not seen them.
-These samples do not show how rarely the items are solved that none of them solved: what is widened is then the hull
-of two shapes of pass rates (`thin_tails`), by what intervals of one of them lack.
+Where there are none, models asked about are given a tenth of their samples, and item models that have not seen them;
+what is widened is then the hull of two shapes of pass rates (`thin_tails`).
 """
 
 from collections.abc import Callable, Iterator
