@@ -141,8 +141,8 @@ def item_drift(
     """Find items that new models answer differently than the bank predicts for models like them.
 
     What is expected of an item follows from each model's other answers, so that models which are all better or worse
-    than past ones move no item; of models much weaker, or of another kind, up to twice as many are marked as by
-    chance. Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
+    than past ones move no item; of much weaker ones, or another kind, up to twice as many are marked as by chance.
+    Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
     the worst first, and never more than a fifth.
 
     Parameters

@@ -184,8 +184,7 @@ def pass_at_k_curve(
 ) -> Curve:
     """Find pass@k of the model at `row` on the items that it has samples of, or on all of the scenario.
 
-    Above the k that is `checked`, intervals hold for both shapes of pass rates (`thin_tails`): from the lower of their
-    low ends to the higher of their high ends.
+    Above the k that is `checked`, intervals are the hull of those by both shapes of pass rates (`thin_tails`).
     """
     columns = scenario.columns
     if not spec.include_unsampled:

@@ -54,10 +54,9 @@ class PassAtKSpec:
     interval : {'calibrated', 'model-based'}
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
         those asked about; these models must have at least twice as many. If they do not, models asked about are
-        tried with a tenth of their samples. 'model-based' takes the posterior's word. Up to a fifth of the samples of
-        such other models, intervals rest on Beta pass rates alone. Elsewhere they are the hull of those by two shapes
-        of pass rates, Beta and normal on the logit, and above an item's samples low ends count it as unsolved if none
-        was right.
+        tried with a tenth of their samples. 'model-based' takes the posterior's word. Beyond a fifth of the samples of
+        such other models, intervals are the hull of those by two shapes of pass rates, Beta and normal on the logit,
+        and above an item's samples low ends count it as unsolved if none was right.
     n_draws : int
         Draws behind each interval.
     """

@@ -1,6 +1,6 @@
 """Draws of pass@k under another shape of pass rates: normal on the logit around the item model, rather than Beta.
 
-Under a Beta tiny rates, of which few samples tell nothing, follow a power law; under a normal on the logit they are rare.
+Few samples tell nothing of tiny rates: under a Beta they follow a power law, under a normal on the logit they are rare.
 The logit of a pass rate is ``eta sqrt(1 + c s^2) + s z`` with eta the logit of the item model's mean, z standard normal
 and s the model's own spread; the root keeps the mean (c = (16 sqrt(3) / (15 pi))^2, the normal approximation of the
 logistic). Integrals over z are sums over even steps of the logit, which converge faster than any power of the step.
