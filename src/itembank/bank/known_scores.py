@@ -199,10 +199,11 @@ class Headline(Compact):
         return self._rated(scenario_scores)[1]
 
     def _rated(self, scenario_scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self.reference is None or self.gaps is None:
+        if self.reference is None:
             return np.zeros(len(scenario_scores)), np.zeros(len(scenario_scores))
         rows = ~np.isnan(self.reference).any(axis=1)
-        return _win_rates(scenario_scores, np.zeros(scenario_scores.shape), self.reference[rows], self.gaps[rows])
+        gaps = np.zeros(self.reference.shape) if self.gaps is None else self.gaps
+        return _win_rates(scenario_scores, np.zeros(scenario_scores.shape), self.reference[rows], gaps[rows])
 
 
 def _win_rates(
