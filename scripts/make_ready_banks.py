@@ -13,8 +13,8 @@ import polars as pl
 import itembank as ib
 from itembank.bank.bank_places import PACKAGED
 from itembank.files.atomic import replacing_folder
-from itembank.publishing.ready_banks import ready_bank
-from itembank.publishing.recipes import BESIDE_BANK, read_recipe
+from itembank_living.publishing.ready_banks import ready_bank
+from itembank_living.publishing.recipes import BESIDE_BANK, read_recipe
 
 Results = tuple[ib.ResponseMatrix, list[str]]
 """Responses, and the ids of items that are not to be run."""

@@ -76,14 +76,15 @@ EQUIVALENT = {
     "method begins",
     "src/itembank/sessions/estimates.py: typicality = _mixed([(past.typicality_of(expected.misfit[:, 0]), share) for "
     "past, share in near[0]]): 0 -> 1": "the misfit is that of the answers, the same for all scores",
-    'src/itembank/living/linking.py: progress("linking error", one / n_groups): / -> *': "progress that is shown",
+    'src/itembank_living/changes/linking.py: progress("linking error", one / n_groups): / -> '
+    "*": "progress that is shown",
     "src/itembank/gating/gate.py: return Look(n, value, ends[0], ends[1], (ends[2], ends[3]), (ends[4], ends[5]), "
     "is_exact=part == 0.0): 4 -> 5": "a candidate fails by the upper end of this bound alone",
-    "src/itembank/living/fixed_parameters.py: half = ndtri((0.5 + np.outer(np.arange(1, 129), steps)) % 1.0): "
+    "src/itembank_living/changes/fixed_parameters.py: half = ndtri((0.5 + np.outer(np.arange(1, 129), steps)) % 1.0): "
     "1 -> 2": "points elsewhere in the same sequence",
-    "src/itembank/living/growing.py: ridge = 1e-9 * size[:, None, None] * np.eye(slopes.shape[1]): * -> /": "next to "
-    "nothing either way",
-    "src/itembank/living/fixed_parameters.py: points = mode[block][:, None, :] + wider * np.einsum("
+    "src/itembank_living/changes/growing.py: ridge = 1e-9 * size[:, None, None] * np.eye(slopes.shape[1]): * "
+    "-> /": "next to nothing either way",
+    "src/itembank_living/changes/fixed_parameters.py: points = mode[block][:, None, :] + wider * np.einsum("
     '"iab,qb->iqa", roots, units): + -> -': "points are symmetric about the mode",
 }
 """Changes that no test can see, each with the reason: the next of the drawn list takes the place."""

@@ -115,7 +115,7 @@ def test_every_package_and_module_has_a_layer_and_circles_are_looked_for_everywh
     assert layers <= packages | {file.stem for file in SOURCE.glob("*.py")}
     assert contract["exhaustive"]
     circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
-    names = ("itembank", "itembank_harnesses", "itembank_scaling", "itembank_studies")
+    names = ("itembank", "itembank_harnesses", "itembank_living", "itembank_scaling", "itembank_studies")
     assert circles["ancestors"] == [name for one in names for name in (one, f"{one}.**")]
     assert "exclude_type_checking_imports" not in settings()
 
@@ -126,7 +126,7 @@ def test_texts_that_no_contract_sees_name_no_wing_no_script_and_quantiles_come_f
         found = [file for file in files if re.search(pattern, file.read_text(encoding="utf-8"), re.MULTILINE)]
         return [str(file.relative_to(folder)) for file in found]
 
-    assert not files_with(r"itembank_(harnesses|scaling|studies)", SOURCE)  # in a text that becomes an import
+    assert not files_with(r"itembank_(harnesses|living|scaling|studies)", SOURCE)  # in a text that becomes an import
     assert not files_with(r"^\s*(from|import) scripts\b", REPOSITORY / "benchmarks")  # not so the other way round
     assert files_with("stdtrit", SOURCE) == ["numerics/intervals.py"]
 
@@ -138,7 +138,7 @@ def test_the_core_works_without_wings(tmp_path):
     write_run(tmp_path / "logs", "org/m", {"arc": answers(1, 0)})
     program = """
 import contextlib, importlib.metadata, io, pathlib, sys
-sys.modules |= {"itembank_harnesses": None, "itembank_scaling": None, "itembank_studies": None}
+sys.modules |= dict.fromkeys(("itembank_harnesses", "itembank_living", "itembank_scaling", "itembank_studies"))
 importlib.metadata.entry_points = lambda group: ()
 from itembank.cli.main import main
 

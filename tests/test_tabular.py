@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import itembank
+import itembank_living
 import itembank_scaling
 import itembank_studies
 from itembank.bank.banks import Bank
@@ -42,7 +43,8 @@ def test_every_public_object_is_shown_short():
 
 def test_facts_are_attributes_and_their_keys_are_documented():
     documented = {key for output in outputs().values() for keys in output.keys.values() for key in keys}
-    kinds = [one for one in classes(*HOMES, itembank_scaling, itembank_studies) if issubclass(one, Tabular)]
+    homes = (*HOMES, itembank_living, itembank_scaling, itembank_studies)
+    kinds = [one for one in classes(*homes) if issubclass(one, Tabular)]
     facts = [(kind, *one.partition("=")) for kind in kinds for one in kind.header]
     assert len(facts) > 20
     for kind, key, _, attribute in facts:

@@ -1,7 +1,7 @@
 """Calibrated item banks for evaluating language models.
 
 Here are the verbs, and what they take and give; methods and tools are in `calibrations`, `selectors`, `estimators`,
-`criteria`, `banks`, `scaling`, `studies`, `diagnostics`, `simulation`, `harnesses`, `publishing`, `pages` and `plots`.
+`criteria`, `banks`, `diagnostics`, `harnesses`, `pages` and `plots`.
 Names load on first use, so that ``import itembank`` stays light. `__init__.pyi` lists them, here and in the packages
 below.
 """
@@ -56,8 +56,10 @@ _INSTEAD = {
     "plot": "result.plot()",
     **dict.fromkeys(("session", "Session"), "with ib.start_session(path, bank) as session"),
     **dict.fromkeys(("load_selection", "read_selection"), "ib.Selection.load(path)"),
-    **dict.fromkeys(("list_banks", "ready_banks", "list_ready"), "ib.publishing.list_ready()"),
-    "download": "ib.publishing.build_ready(name)",
+    **dict.fromkeys(
+        ("list_banks", "ready_banks", "download"),
+        "ib.load_bank('bank:NAME'); itembank bank list, in a shell, names them",
+    ),
     "sample_data": "ib.load_builtin(name)",
     **dict.fromkeys(("Error", "exceptions", "InputError"), "ib.errors.ItembankError, the root of all errors"),
     "run": "the command itembank run in a shell, or ib.harnesses.drive(session, function)",
@@ -73,9 +75,14 @@ def _advice(name: str) -> str:
         return f" Write {_INSTEAD[name]}."
     spaces = {} if name.startswith("_") else {one: getattr(_attribute(one), "__all__", ()) for one in _SPACES}
     spaces["errors"] = [one for one in vars(errors) if one.endswith(("Error", "Warning"))]
-    place = next((space for space, names in spaces.items() if name in names), "")
-    return f" Write ib.{place}.{name}." if place else errors.did_you_mean(name, __all__)
+    place = next((f"ib.{space}" for space, names in spaces.items() if name in names), "")
+    if not place:  # in a package that brings commands
+        from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import)
+
+        wings = sorted({entry.module.partition(".")[0] for entry in entry_points(group="itembank.commands")})
+        place = next((wing for wing in wings if name in getattr(import_module(wing), "__all__", ())), "")
+    return f" Write {place}.{name}." if place else errors.did_you_mean(name, __all__)
 
 
-_SPACES = ("banks", "calibrations", "criteria", "diagnostics", "estimators", "plots", "publishing", "selectors")
+_SPACES = ("banks", "calibrations", "criteria", "diagnostics", "estimators", "plots", "selectors")
 """Packages in which a name is looked for that is not here."""

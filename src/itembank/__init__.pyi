@@ -7,9 +7,9 @@ from . import estimators as estimators
 from . import harnesses as harnesses
 from . import pages as pages
 from . import plots as plots
-from . import publishing as publishing
 from . import selectors as selectors
 from .auditing.check import check as check
+from .auditing.info import info as info
 from .bank.bank_files import load_bank as load_bank
 from .bank.banks import Bank as Bank
 from .bank.costs import CostUnit as CostUnit
@@ -31,7 +31,6 @@ from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan
 from .planning.select import select as select
 from .planning.trials import plan_trials as plan_trials
-from .publishing.info import info as info
 from .readers.builtin import load_builtin as load_builtin
 from .readers.read import read_responses as read_responses
 from .readers.reading_specs import ReadingSpec as ReadingSpec

@@ -1,5 +1,8 @@
-"""Banks that live: items retired and restored, banks compared, every change in a history."""
+"""Banks that begin without past results, banks compared, other scores of a bank, its history."""
 
-import lazy_loader
+from itembank.bank.bank_diff import BankDiff, diff
+from itembank.bank.bank_history import BankHistory, Change, Link
+from itembank.bank.bank_views import whole_bank, with_target
+from itembank.calibration.starting import start
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub("itembank", __file__)
+__all__ = ["BankDiff", "BankHistory", "Change", "Link", "diff", "start", "whole_bank", "with_target"]

@@ -19,8 +19,8 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import try_methods
 from itembank.planning.select import select
-from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
+from itembank_living.publishing.without_responses import without_responses
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import having
 

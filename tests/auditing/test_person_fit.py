@@ -28,11 +28,11 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
-from itembank.living.notes import retire
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+from itembank_living.changes.notes import retire
 from tests.auditing.panels import bank, clean
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import having, new_models

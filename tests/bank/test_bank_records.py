@@ -6,8 +6,9 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.banks import Link, descendant, note, whole_bank, with_target
+from itembank.banks import Link, whole_bank, with_target
 from itembank.errors import BankError, IntegrityError, ParameterError
+from itembank_living import descendant, note
 from tests.bank.banks import make_bank
 from tests.bank.crafted_banks import HISTORIES, craft, of_arrays
 from tests.living.living import retired_bank

@@ -6,7 +6,7 @@ import pytest
 
 from itembank.bank.bank_views import bank_for, check_made_for, repeatable
 from itembank.bank.marks import ANSWERED_HOW, is_adaptive, with_ways
-from itembank.banks import Link, descendant, retire, whole_bank, with_target
+from itembank.banks import Link, whole_bank, with_target
 from itembank.comparison.compared_models import bank_and_targets
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
@@ -15,6 +15,7 @@ from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import ready_pool
 from itembank.sessions.session_spec import SessionSpec
+from itembank_living import descendant, retire
 from tests.bank.banks import make_bank
 from tests.living.living import named_bank
 from tests.living.test_descendants import with_intercepts, with_items, with_models

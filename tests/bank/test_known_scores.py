@@ -18,11 +18,12 @@ from itembank.bank.known_scores import (
 )
 from itembank.bank.marks import with_batch
 from itembank.bank.past_models import PastModels, is_name_digest, name_digest
-from itembank.banks import add_scores, with_target
+from itembank.banks import with_target
 from itembank.errors import BankError, DataError, IntegrityError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
+from itembank_living import add_scores
 from tests.bank.banks import make_bank
 
 

@@ -204,7 +204,7 @@ def folder(tmp_path_factory, fitted_bank):
 
 @pytest.fixture(scope="module")
 def bank_with_board(folder, fitted_bank):
-    from itembank.banks import add_scores  # noqa: PLC0415
+    from itembank_living import add_scores  # noqa: PLC0415
 
     add_scores(ib.load_bank(fitted_bank), folder / "board.csv", ["board"]).save(folder / "bank")
     return folder / "bank"

@@ -13,7 +13,7 @@ import itembank as ib
 from itembank.cli.render import Printer, _PlainProgress, print_ids, progress, refuse_empty, wrapped
 from itembank.errors import DataError
 from itembank.pages.bank_items import items_section
-from itembank.publishing import without_responses
+from itembank_living import without_responses
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds, new_results
 from tests.cli.session.loops import FAST

@@ -15,9 +15,9 @@ from itembank.estimation.estimates import Scores, Typicality, joined, placed, ty
 from itembank.estimation.notes import notes_on_unlike
 from itembank.estimation.own_means import Places, _means, own_means
 from itembank.planning.select import select
-from itembank.publishing.without_responses import without_responses
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
+from itembank_living.publishing.without_responses import without_responses
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import having, held, new_models, shared_bank, small_bank
 

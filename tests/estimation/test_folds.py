@@ -7,7 +7,6 @@ import pytest
 
 from itembank.bank import norms
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.banks import add_scores
 from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.fit_item_model import fit_item_model
@@ -17,6 +16,7 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
+from itembank_living import add_scores
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import having, held
 

@@ -10,9 +10,9 @@ import pytest
 import itembank as ib
 from itembank.errors import DataWarning
 from itembank.estimation.observations import attempt_variances, past_runs
-from itembank.publishing import without_responses
 from itembank.responses.how_read import ATTEMPT_VARIANCE
 from itembank.responses.sizes import graded_items, with_assumed_sizes, with_usual_sizes
+from itembank_living import without_responses
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 N_ATTEMPTS, N_ITEMS, SHARE = 6, 80, 0.4

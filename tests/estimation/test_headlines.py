@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from itembank.bank.known_scores import win_rate_headline
-from itembank.banks import add_scores, with_target
+from itembank.banks import with_target
 from itembank.calibration.build import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
@@ -27,6 +27,7 @@ from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+from itembank_living import add_scores
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import having, held, small_bank
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.fixed_parameters import FixedParameters, calibrate_fixed
-from itembank.living.linking import LinkingData
+from itembank_living.changes.fixed_parameters import FixedParameters, calibrate_fixed
+from itembank_living.changes.linking import LinkingData
 from tests.golden.cases import item_parameters, read_results, standard_errors
 
 NAME = "sim_fixed_calibration"

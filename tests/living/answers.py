@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.linking import LinkingData
+from itembank_living.changes.linking import LinkingData
 
 
 def items_of(rng, n_items, n_dims=1, centre=0.0):

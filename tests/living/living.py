@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import bank_fingerprint
 from itembank.calibration.item_model_bias import response_variance
-from itembank.living.notes import note, retire
+from itembank_living.changes.notes import note, retire
 from tests.bank.banks import make_bank
 
 

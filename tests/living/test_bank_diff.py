@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.bank_files import save_bank
-from itembank.banks import Link, descendant, diff, restore, retire
-from itembank.publishing.without_responses import without_responses
+from itembank.banks import Link, diff
+from itembank_living import descendant, restore, retire
+from itembank_living.publishing.without_responses import without_responses
 from tests.living.living import measured_bank, named_bank
 from tests.living.test_descendants import with_intercepts, with_items, with_models
 from tests.living.test_overlay import REST, part

@@ -6,11 +6,12 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_history import bumped
-from itembank.banks import Link, descendant, note, retire, whole_bank
+from itembank.banks import Link, whole_bank
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
+from itembank_living import descendant, note, retire
 from tests.living.living import named_bank
 
 LINK = Link("fixed", 3, 30, 0.004)

@@ -7,7 +7,7 @@ from scipy.special import expit
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.fixed_parameters import (
+from itembank_living.changes.fixed_parameters import (
     AbilityNodes,
     FixedParameters,
     ability_nodes,

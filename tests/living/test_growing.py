@@ -8,12 +8,13 @@ from scipy.special import expit
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
-from itembank.banks import add_items, add_models, recalibrate, retire, with_target
+from itembank.banks import with_target
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.model_abilities import estimate_abilities
-from itembank.living.fixed_parameters import ability_nodes
-from itembank.living.growing import update_intercepts, updated_covariance
 from itembank.responses.responses import ResponseMatrix
+from itembank_living import add_items, add_models, recalibrate, retire
+from itembank_living.changes.fixed_parameters import ability_nodes
+from itembank_living.changes.growing import update_intercepts, updated_covariance
 from tests.living.answers import answers_to, linking_data
 from tests.living.living import named_bank
 from tests.living.test_link_items import FEW, MOVED, few_links, linking

@@ -5,13 +5,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.banks import link_items
 from itembank.errors import DataError, DataWarning
 from itembank.irt.abilities import expected_difficulties
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
-from itembank.living.fixed_parameters import FixedParameters
 from itembank.responses.responses import ResponseMatrix
+from itembank_living import link_items
+from itembank_living.changes.fixed_parameters import FixedParameters
 from tests.living.answers import answers_to, items_of
 from tests.living.living import measured_bank
 
@@ -28,9 +28,9 @@ def bank():
 @pytest.fixture(autouse=True)
 def few_links(monkeypatch):
     """Link by few steps, and twice for the linking error, not ten times: nothing here turns on it."""
-    monkeypatch.setattr("itembank.living.linking.MOST_GROUPS", 2)
-    monkeypatch.setattr("itembank.living.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
-    monkeypatch.setattr("itembank.living.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
+    monkeypatch.setattr("itembank_living.changes.linking.MOST_GROUPS", 2)
+    monkeypatch.setattr("itembank_living.changes.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
+    monkeypatch.setattr("itembank_living.changes.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
 
 
 def linking(bank, *, n_models=6, n_new=12, seed=0, with_old=True, theta=None, new=None, ids=None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.irt.parameters import ItemParameters
-from itembank.living.linking import covered_range, displacements, drifted_anchors, jackknife_error, spread_over
+from itembank_living.changes.linking import covered_range, displacements, drifted_anchors, jackknife_error, spread_over
 from tests.living.answers import answers_to, linking_data
 
 

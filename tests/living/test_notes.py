@@ -3,10 +3,11 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_history import STATUSES
-from itembank.banks import restore, retire, whole_bank, with_target
+from itembank.banks import whole_bank, with_target
 from itembank.errors import BankError, DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
+from itembank_living import restore, retire
 from tests.bank.banks import make_bank
 from tests.living.living import measured_bank, named_bank
 

@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.banks import add_items
 from itembank.errors import DataError
-from itembank.living.overlay import overlaid
+from itembank_living import add_items
+from itembank_living.changes.overlay import overlaid
 from tests.living.living import measured_bank, named_bank
 from tests.living.test_link_items import FEW, MOVED, linking
 

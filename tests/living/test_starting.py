@@ -9,9 +9,9 @@ from scipy.special import expit, logit
 
 import itembank as ib
 from itembank.bank.selections import Selection
+from itembank.calibration.starting import PRIOR_ANSWERS, SMALLEST_MEAN, calibration_of_few, start
 from itembank.errors import DataError, DataWarning
 from itembank.irt.bernoulli import probability
-from itembank.living.starting import PRIOR_ANSWERS, SMALLEST_MEAN, calibration_of_few, start
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
 

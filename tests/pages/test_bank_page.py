@@ -8,16 +8,17 @@ import pytest
 import itembank as ib
 from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.bank_views import with_target
-from itembank.banks import note, start
+from itembank.banks import start
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.blocks import Chart, benchmark_title
-from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.selection.select import select
+from itembank_living import note
+from itembank_living.publishing.without_responses import without_responses
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import answers, holds, of_kind, rows, section, table, titles, words
 

@@ -23,8 +23,8 @@ from itembank.pages.blocks import Caution, Chart, Facts
 from itembank.pages.estimates_page import MOST_NAMED, estimates_page
 from itembank.pages.given_answers import left_out_expectations
 from itembank.pages.session_page import session_page
-from itembank.publishing.without_responses import without_responses
 from itembank.responses.score_names import OVERALL
+from itembank_living.publishing.without_responses import without_responses
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import answers, chart, column, holds, of_kind, table, titles, words
 

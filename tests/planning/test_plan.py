@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import norm, t
 
 import itembank as ib
+from itembank.calibration.starting import start
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.design_based import design_based_estimates
 from itembank.irt.bernoulli import probability
-from itembank.living.starting import start
 from itembank.planning.plan import overall_plan, plan, table_sizes
 from itembank.planning.precision import (
     USUAL_AGREEMENT,
@@ -21,11 +21,11 @@ from itembank.planning.precision import (
     expected_half_width,
     plan_models,
 )
-from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.drawn import inclusion_probabilities, shares_of_draw, systematic_sample
 from itembank.selection.select import select
 from itembank.selection.selector_specs import Drawn
+from itembank_living.publishing.without_responses import without_responses
 from tests.bank.banks import make_bank, with_family
 
 

@@ -12,7 +12,6 @@ from itembank.auditing.run_conditions import changed_conditions, told_conditions
 from itembank.bank.arguments import as_new_responses
 from itembank.calibration.build import calibrate
 from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError
-from itembank.living.growing import add_models
 from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses, spec_like
 from itembank.readers.matching import Document, changed_contents, find_items, find_logged
 from itembank.readers.read import read_responses
@@ -21,6 +20,7 @@ from itembank.readers.rows import content_digest
 from itembank.responses.prompts import DIFFERS, join_prompts, settings_by_task
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
+from itembank_living.changes.growing import add_models
 from tests.readers.logs import answers, sample, write_run
 from tests.readers.public.stores import write_bfcl
 from tests.readers.reading import put, read, refuses, warns

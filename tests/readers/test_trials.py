@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import itembank as ib
+import itembank_living
 from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
 from itembank.readers.agreement import check_same_prompts
 from itembank.readers.read import read_responses
@@ -367,7 +368,7 @@ def test_a_task_that_no_model_could_attempt_stops_nothing(layout, tmp_path, rng)
     write(layout, tmp_path / "new", [*[[1.0, 0.0]] * 10, [None]], llm="new")
     found = ib.estimate(bank, tmp_path / "new", errors="bounds")
     assert (bank.n_items, found.column("overall").item()) == (10, pytest.approx(0.5))
-    assert ib.banks.add_models(bank, tmp_path / "new", how="complete").n_models == 11
+    assert itembank_living.add_models(bank, tmp_path / "new", how="complete").n_models == 11
     assert ib.gate(tmp_path / "new", tmp_path / "new", margin=0.5).verdict in {"pass", "undecided"}
 
 

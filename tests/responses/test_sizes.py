@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import itembank as ib
+import itembank_living
 from itembank.bank.arguments import as_new_responses
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.fit_item_model import fit_item_model
@@ -109,7 +110,7 @@ def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(boar
     with pytest.warns(DataWarning, match="1 score came without a number of questions, and counts as "):
         found = with_usual_sizes(ResponseMatrix.create(np.array([[0.47, 1.0]]), item_ids=sized.item_ids[:2]), sized)
     np.testing.assert_array_equal(found.n_trials, [[np.median(sized.n_trials[:, 0][sized.n_trials[:, 0] > 0]), 1]])
-    for one in (bank, ib.publishing.without_responses(bank)):
+    for one in (bank, itembank_living.without_responses(bank)):
         found = warns("count as 100 each", as_new_responses, one, {"benchmark-0": 0.4, "benchmark-1": 1.0})
         np.testing.assert_array_equal(found.n_trials, [[100, 100]])
     scores = board[0]

@@ -15,12 +15,12 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.irt.parameters import ItemParameters
-from itembank.publishing import without_responses
 from itembank.selection.later_stages import LocalDesign, LocalModel
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
+from itembank_living import without_responses
 from tests.bank.banks import make_bank, with_family
 
 pytestmark = pytest.mark.usefixtures("few_folds")

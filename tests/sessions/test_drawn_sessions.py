@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import itembank as ib
 from itembank.bank.bank_views import with_target
+from itembank.calibration.starting import start
 from itembank.cli.main import cli
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.drawn_one_by_one import FEWEST
-from itembank.living.starting import start
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.selection.selector_specs import OptimalDesign

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.banks import retire
 from itembank.errors import BankError, DataError, JournalError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.sessions.answers import session_responses
@@ -27,6 +26,7 @@ from itembank.sessions.limits import Budget
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+from itembank_living import retire
 from tests.bank.banks import make_bank
 from tests.living.living import named_bank
 from tests.sessions.session_worker import response_to, work

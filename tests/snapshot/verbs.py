@@ -3,6 +3,7 @@
 import numpy as np
 
 import itembank as ib
+import itembank_living
 import itembank_scaling
 
 
@@ -34,7 +35,7 @@ def _pass_at_k():
 
 def _without_responses():
     """A bank that goes to others without its past models."""
-    bank = ib.publishing.without_responses(ib.load_bank("named"))
+    bank = itembank_living.without_responses(ib.load_bank("named"))
     found = ib.estimate(bank, "new-old.parquet", method="p-irt", interval="model-based")
     return {"estimates": found.to_polars().to_dicts()}
 

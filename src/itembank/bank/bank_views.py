@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
+from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory, KnownTarget
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import external_headline, external_names, win_rate_headline
 from itembank.bank.selections import Selection
@@ -23,12 +23,40 @@ from itembank.errors import (
     shown,
     warn,
 )
+from itembank.numerics.arrays import FloatArray
 from itembank.responses.score_names import WIN_RATE
+from itembank.responses.targets import ScoreTargets
 
 
 def whole_bank(bank: Bank) -> Bank:
     """Return the bank of all items, also those kept aside; what changes a bank works on this one."""
     return bank if bank.whole is None else bank.whole
+
+
+def history_of(bank: Bank) -> BankHistory:
+    """Return the history of a bank; of one that has none, the history that begins with it."""
+    if bank.history is not None:
+        return bank.history
+    target = known_target(bank.targets, bank.target_digest, bank.targets.weights, bank.item_model_bias)
+    target = replace(target, bank_id=bank.bank_id, response_variance=bank.response_variance)
+    nothing = np.zeros(bank.n_items, dtype=np.int64)
+    return BankHistory("", (), (target,), 0, nothing, nothing)
+
+
+def known_target(targets: ScoreTargets, digest: str, weights: FloatArray, bias: FloatArray) -> KnownTarget:
+    """Return a target without a name, of which its responses tell the rest."""
+    return KnownTarget(
+        name="",
+        digest=digest,
+        bank_id="",
+        within=targets.within,
+        across=targets.across,
+        scenarios=targets.scenarios,
+        scenario_weights=targets.scenario_weights,
+        weights=weights,
+        item_model_bias=bias,
+        response_variance=np.full(targets.n_scenarios, np.nan),
+    )
 
 
 def view_of(whole: Bank, history: BankHistory) -> Bank:

@@ -15,6 +15,8 @@ ItemModel = Literal["1pl", "2pl", "mirt", "nested"]
 
 Degenerate = Literal["prior", "majority"]
 PrecisionChoice = Literal["global", "scenario"]
+ANCHOR_FACTOR = 4.0
+"""How much smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
 Option = float | str | bool
 """What a bank's record can hold of a choice."""
 

@@ -26,7 +26,7 @@ SECTIONS: Mapping[str, Commands] = {
         "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
         "info": ("itembank.cli.info", "Show what is in a bank, its history, what differs."),
-        "bank": ("itembank.cli.bank", "Add models and items, retire items."),
+        "bank": ELSEWHERE,
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ELSEWHERE,
         "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
@@ -41,11 +41,11 @@ SECTIONS: Mapping[str, Commands] = {
     },
     "The benchmark and larger models": {},  # what other packages bring
     "For others": {
-        "export": ("itembank.cli.publish", "Write chosen items for another tool."),
+        "export": ("itembank.cli.select", "Write chosen items for another tool."),
         "report": ("itembank.cli.info", "Write a shareable page: one HTML file."),
-        "publish-tiny": ("itembank.cli.publish", "Publish a small subset that predicts the whole benchmark."),
-        "push": ("itembank.cli.publish", "Push a bank to the Hugging Face Hub."),
-        "pull": ("itembank.cli.publish", "Copy a bank of the Hugging Face Hub into a folder."),
+        "publish-tiny": ELSEWHERE,
+        "push": ELSEWHERE,
+        "pull": ELSEWHERE,
     },
     "To begin with": {
         "sample-data": ("itembank.cli.quickstart", "Write example results to try the commands on."),

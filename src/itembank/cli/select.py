@@ -8,6 +8,7 @@ import click
 
 import itembank as ib
 from itembank.cli import options
+from itembank.cli.command import Group
 from itembank.cli.options import file_choices, ids_of_file, listed_ids, refuse_unused
 from itembank.cli.render import note, print_exactly, print_object, working
 from itembank.cli.signatures import MethodName, option, verb
@@ -199,3 +200,38 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         )
     first = ("n_items", "stages", "per_scenario", "method", "target", "predict", "spec_file", "exclude", "must_include")
     refuse_unused(((*first, "seed"), not after, "a first stage, not with --after"))
+
+
+@click.group("export", cls=Group)
+def export_command() -> None:
+    """Write chosen items in the form that another tool reads.
+
+    itembank export ids bank --selection selection.json --form swe-bench
+    """
+
+
+@verb("ids", export_command)
+def export_ids_command(
+    *,
+    bank: options.Bank,
+    selection: Annotated[
+        Path | None, option("The items.  [default: those that the bank was published with]", type=options.FILE)
+    ],
+    form: Annotated[str, option("The form that a tool takes.", type=options.ID_FORMS)] = "list",
+) -> None:
+    """Write the ids of chosen items in the form that a tool takes.
+
+      itembank export ids bank --selection selection.json > items.txt
+      itembank export ids bank --selection selection.json --form bfcl > test_case_ids_to_generate.json
+      mini-extra swebench --filter "$(itembank export ids bank --selection selection.json --form mini-swe-agent)" ...
+
+    docs/harnesses.md describes each form.
+    """
+    from itembank.estimation.asked import selection_or_published
+    from itembank.harnesses.id_forms import id_text
+
+    loaded = ib.load_bank(bank)
+    chosen = selection_or_published(loaded, None if selection is None else ib.Selection.load(selection))
+    if chosen is None:
+        raise click.UsageError("Say which items: --selection FILE.")
+    print_exactly(id_text(form, chosen.item_ids, loaded.responses.items))

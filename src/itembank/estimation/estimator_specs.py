@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
+from itembank.calibration.calibration_specs import ANCHOR_FACTOR
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.methods import Method, MethodTable
@@ -56,8 +57,6 @@ MEANING = {
 IntervalKind = Literal["calibrated", "model-based", "design"]
 IntervalChoice = Literal["auto", "calibrated", "model-based", "design"]
 """What may be asked for: 'auto' is 'design' where the items were drawn by chance, else 'calibrated'."""
-ANCHOR_FACTOR = 4.0
-"""How much smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
 Towards = Literal["weights", "zero"]
 
 

@@ -177,11 +177,6 @@ def sample_share(
     return np.divide(bias**2, total, out=np.zeros(total.shape), where=total > 0.0)
 
 
-def bias_of_share(share: FloatArray, response_variance: FloatArray, n_effective: FloatArray) -> FloatArray:
-    """Return the b that gives anchor points this lambda (`sample_share`, factor 4), below 1; all (n_scenarios,)."""
-    return np.sqrt(share / (1.0 - share) * response_variance / (specs.ANCHOR_FACTOR * n_effective))
-
-
 def estimated_factor(
     # (n_models, n_scenarios): The past models' weighted anchor estimates and full scores; NaN is left out
     weighted: FloatArray,

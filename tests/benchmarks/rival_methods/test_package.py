@@ -10,9 +10,9 @@ from benchmarks.rivals.plug_in import check_installed
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
-from itembank.publishing import without_responses
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import METHODS as SELECTORS
+from itembank_living import without_responses
 from itembank_rivals.disagreement import Disagreement
 from itembank_rivals.metabench import Metabench, predict_metabench
 from itembank_rivals.signature import KNearest, RandomForest, predict_k_nearest, predict_random_forest

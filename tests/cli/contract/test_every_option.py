@@ -9,10 +9,10 @@ from contextlib import nullcontext
 import pytest
 
 import itembank
-from itembank.living import descendants
 from itembank.pages import blocks
 from itembank.readers import builtin
 from itembank.sessions import journal
+from itembank_living.changes import descendants
 from tests.cli.contract.calls import OUTPUT, carry_out, run
 from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of

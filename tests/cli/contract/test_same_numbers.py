@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import itembank as ib
+import itembank_living
 import itembank_studies
 from itembank.pages.blocks import Caution
 from itembank.pages.estimates_page import estimates_page
@@ -87,7 +88,7 @@ def test_sessions(run, tmp_path, bank, calibrated):
 
 def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, bank):
     chosen = ib.select(bank, 12)
-    published = ib.publishing.without_responses(bank, selections=[chosen])
+    published = itembank_living.without_responses(bank, selections=[chosen])
     published.save(tmp_path / "bank")
     command = ("session", "start", tmp_path / "bank", "-o", tmp_path / "a.jsonl", "--model-id", "new")
     assert "Only items that the bank was published with" in run(*command).err
@@ -100,10 +101,10 @@ def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, ban
 def test_banks_with_items_retired_and_small_subsets(run, tmp_path, bank, calibrated):
     command = ("bank", "retire", calibrated, bank.item_ids[3], "--reason", "wrong key", "-o", tmp_path / "bank")
     run.ok(*command)
-    retired = ib.banks.retire(bank, [bank.item_ids[3]], reason="wrong key")
+    retired = itembank_living.retire(bank, [bank.item_ids[3]], reason="wrong key")
     assert ib.load_bank(tmp_path / "bank").bank_id == retired.bank_id
     run.ok("publish-tiny", calibrated, "-n", 20, "-o", tmp_path / "a")
-    ib.publishing.publish_tiny(bank, tmp_path / "b", 20)
+    itembank_living.publish_tiny(bank, tmp_path / "b", 20)
     first, second = (ib.load_bank(tmp_path / name) for name in "ab")
     assert (first.bank_id, first.items_to_run.item_ids) == (second.bank_id, second.items_to_run.item_ids)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import itembank as ib
-from itembank.publishing import without_responses
 from itembank.selection.criteria import DOptimality, VOptimality
 from itembank.sessions.journal import read_journal
+from itembank_living import without_responses
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
 from tests.cli.session.loops import FAST, ids, play, session_file, settings_of

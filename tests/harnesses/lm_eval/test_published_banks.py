@@ -9,7 +9,7 @@ import pytest
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
 from itembank.files.hub import HubName
-from itembank.publishing.hub import PushSpec, stage
+from itembank_living.publishing.hub import PushSpec, stage
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.test_run_command import own_tasks_only, read_logs  # noqa: F401 (a fixture)
 
@@ -98,7 +98,7 @@ def test_a_published_bank_is_run_with_its_own_items_by_folder_and_by_name(run, b
 def bank_without_items():
     """A bank that was published, without items to run."""
     from itembank.bank.bank_files import save_bank  # noqa: PLC0415
-    from itembank.publishing import without_responses  # noqa: PLC0415
+    from itembank_living import without_responses  # noqa: PLC0415
     from tests.bank.banks import make_bank  # noqa: PLC0415
 
     save_bank(without_responses(make_bank()), "none")

@@ -213,7 +213,7 @@ def _writing(words, values, *, nowhere=""):
     )
 
 
-_HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
+_HUB = "it needs the Hub: tests/living/publishing/test_hub.py sees it at work against a stand-in"
 _BUILT = "it writes into the user's folder: tests/cli/test_bank.py sees it at work"
 _PUSH = "--private --no-responses --license --include-column --drop-column --format"
 
@@ -253,7 +253,7 @@ CASES = {
         "--n-items 12 --selection selection.json --output out/other --license mit --include-column nothing "
         "--drop-column n_options --force --format json",
         stops=each("--include-column", "got 'nothing'", "chosen here", "given"),
-        never={"--force": "tests/publishing/test_tiny.py sees it replace what is there"},
+        never={"--force": "tests/living/publishing/test_tiny.py sees it replace what is there"},
     ),
     "push": _elsewhere("bank hf:me/bank", _PUSH, _HUB, 1),
     "pull": _elsewhere("hf:me/bank -o out/bank", "--output --force", _HUB, 1),

@@ -1,0 +1,1 @@
+"""Banks that change: models and items added, linked, recalibrated, retired."""
