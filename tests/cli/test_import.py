@@ -14,7 +14,7 @@ import itembank as ib
 from itembank.calibration.fit_item_model import MINIMUM_MODELS
 from itembank.cli.import_results import FEWEST_MODELS
 from itembank.errors import DataError
-from itembank.readers.public.sources import stores
+from itembank_harnesses.public.stores import SOURCES
 from tests.cli.conftest import holds, spec_file
 from tests.readers.bad_files import LONG, WRONG, lines
 from tests.readers.logs import answers, sample, write_run
@@ -276,7 +276,7 @@ def test_a_metric_in_json_is_one_that_the_program_names(run, tmp_path, output):
 
 def test_the_list_of_downloads_says_what_each_source_is(run):
     rows = run.json("download")["rows"]
-    assert [row["name"] for row in rows] == list(stores())
+    assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
     told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}
     wanted = {"bfcl": ("refs/heads/main", 4), "every-eval-ever": ("refs/heads/main", 20), "evalplus": (None, None)}

@@ -16,9 +16,8 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.known_scores import external_names
 from itembank.errors import first_few
-from itembank.files.documents import errors_name, read_toml
+from itembank.files.documents import read_toml
 from itembank.planning.plan import overall_plan
-from itembank.readers.public.sources import public_source
 from itembank.responses.contents import about_responses, means_in_words, scenario_rows
 from itembank.responses.prompts import prompts_in_words
 from itembank.responses.sizes import assumed_questions
@@ -204,17 +203,12 @@ def _scenario_rows(bank: Bank) -> list[dict[str, Any]]:
 def _origin(recipe: Path) -> dict[str, Any]:
     """Return what the recipe of a ready bank says of the results that it was built from."""
     told = read_toml(recipe)
-    with errors_name(recipe):
-        source, state = told.get("source"), told.get("fetched")
-        if isinstance(source, str):
-            known = public_source(source)
-            source = {"licence": known.licence, "address": known.address}
-        about, fetched = (one if isinstance(one, dict) else {} for one in (source, state))
+    about, fetched = (one if isinstance(one, dict) else {} for one in (told.get("source"), told.get("fetched")))
     texts = {
         "title": told.get("title"),
-        "licence": told.get("licence") or about.get("licence"),
-        "source": about.get("address"),
-        "revision": fetched.get("revision", told.get("revision")),
+        "licence": told.get("licence") or fetched.get("licence") or about.get("licence"),
+        "source": fetched.get("address") or about.get("address"),
+        "revision": fetched.get("revision") or told.get("revision"),
     }
     lists = {name: told.get(name) for name in ("harnesses", "notes")}
     return {

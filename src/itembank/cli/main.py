@@ -23,7 +23,7 @@ ELSEWHERE = ("", "")
 SECTIONS: Mapping[str, Commands] = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
-        "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
+        "download": ELSEWHERE,
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
         "info": ("itembank.cli.info", "Show what is in a bank, its history, what differs."),
         "bank": ELSEWHERE,

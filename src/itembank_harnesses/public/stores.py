@@ -1,8 +1,7 @@
 """The table of public stores of results."""
 
-from collections.abc import Mapping
-
-from itembank.readers.public.sources import GIGABYTE, Archive, HubFiles, PublicSource
+from itembank.errors import ParameterError, did_you_mean
+from itembank_harnesses.public.sources import GIGABYTE, Archive, HubFiles, PublicSource
 
 NOT_STATED = "not stated"
 FIRST_LEADERBOARD_METRICS = ("*arc*=acc_norm", "*hellaswag*=acc_norm", "*truthfulqa*=mc2", "acc")
@@ -10,7 +9,7 @@ FIRST_LEADERBOARD_METRICS = ("*arc*=acc_norm", "*hellaswag*=acc_norm", "*truthfu
 LEADERBOARD_METRICS = ("acc_norm", "exact_match", "prompt_level_strict_acc", "acc")
 """What Open LLM Leaderboard v2 takes of a task, in order of preference."""
 
-SOURCES: Mapping[str, PublicSource] = {
+SOURCES: dict[str, PublicSource] = {
     source.name: source
     for source in (
         PublicSource(
@@ -194,3 +193,13 @@ SOURCES: Mapping[str, PublicSource] = {
         ),
     )
 }
+
+
+def public_source(name: str | PublicSource) -> PublicSource:
+    """Return a source by its name, or itself."""
+    if isinstance(name, PublicSource):
+        return name
+    if name not in SOURCES:
+        one_of = f"a public source must be one of {', '.join(SOURCES)}, got {name!r}."
+        raise ParameterError(one_of + did_you_mean(name, SOURCES))
+    return SOURCES[name]

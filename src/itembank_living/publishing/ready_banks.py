@@ -19,11 +19,11 @@ from itembank.files.atomic import replacing_folder, write_text
 from itembank.files.documents import read_document
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.public.fetch import fetch_public, fetched_state, hub_models, public_folder
-from itembank.readers.public.read_public import PublicResponses, read_public
-from itembank.readers.public.sources import Fetched
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.public.fetch import fetch_public, fetched_state, hub_models, public_folder
+from itembank_harnesses.public.read_public import PublicResponses, read_public
+from itembank_harnesses.public.sources import Fetched
 from itembank_living.publishing.publishable import for_publication, question_columns
 from itembank_living.publishing.recipes import Recipe, find_recipe, read_recipe
 from itembank_living.publishing.without_responses import has_simple_curves, without_responses
@@ -125,9 +125,10 @@ def build_ready(
     with replacing_folder(folder) as new:
         save_bank(bank, new)
         # the recipe, with the state of the source that was read
-        told = [] if state is None else [f"{name} = {json.dumps(value)}" for name, value in asdict(state).items()]
+        read = replace(state or Fetched(), address=source.address, licence=source.licence)
+        told = [f"{name} = {json.dumps(value)}" for name, value in asdict(read).items()]
         text = read_document(path).partition("\n[fetched]")[0].rstrip()
-        write_text(new / BESIDE_BANK, "\n".join([text, *(["", "[fetched]", *told] if told else []), ""]))
+        write_text(new / BESIDE_BANK, "\n".join([text, "", "[fetched]", *told, ""]))
     return ReadyBank(name, folder, load_bank(folder), state, left_out)
 
 

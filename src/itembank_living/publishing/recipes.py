@@ -12,9 +12,10 @@ from itembank.bank.bank_records import read_record
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankError, ParameterError, did_you_mean, quoted
 from itembank.files.documents import errors_name, fields_of, read_toml
-from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSource, public_source
 from itembank.readers.reading_specs import ReadingSpec, check_format
 from itembank.responses.score_names import Across, Within
+from itembank_harnesses.public.sources import Archive, Fetched, HubFiles, PublicSource
+from itembank_harnesses.public.stores import public_source
 
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 """What a record raises that is not laid out as one of ours."""
@@ -225,8 +226,8 @@ def _of_recipe(name: str, recipe: Recipe) -> dict[str, Any]:
         "harnesses": list(recipe.harnesses),
         "licence": recipe.licence or source.licence,
         "source": source.address,
-        "revision": recipe.revision if state is None else state.revision,
-        "fetched": None if state is None else state.date,
+        "revision": (state and state.revision) or recipe.revision,
+        "fetched": (state and state.date) or None,
         "megabytes": recipe.megabytes,
         "notes": list(recipe.notes),
     }

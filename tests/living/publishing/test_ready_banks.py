@@ -18,8 +18,8 @@ from itembank.bank import bank_places
 from itembank.bank.arguments import as_bank_or_responses
 from itembank.bank.bank_places import packaged_recipes
 from itembank.errors import BankError, DataError, DataWarning, IntegrityError, ParameterError
-from itembank.readers.public.read_public import read_public
 from itembank.readers.reading_specs import ReadingSpec
+from itembank_harnesses.public.read_public import read_public
 from itembank_living import build_ready, list_ready, without_responses
 from itembank_living.publishing import ready_banks
 from itembank_living.publishing.recipes import read_recipe

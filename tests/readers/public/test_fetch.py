@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from itembank.errors import DataError, IntegrityError, ParameterError
-from itembank.readers.public import fetch, sources
-from itembank.readers.public.fetch import (
+from itembank_harnesses.public import fetch, stores
+from itembank_harnesses.public.fetch import (
     ATTEMPTS,
     check_address,
     download,
@@ -19,7 +19,8 @@ from itembank.readers.public.fetch import (
     public_folder,
     unpack,
 )
-from itembank.readers.public.read_public import read_public
+from itembank_harnesses.public.read_public import read_public
+from itembank_harnesses.public.stores import public_source
 from tests.readers.public.loopback import serving
 from tests.readers.public.stores import write_bfcl
 from tests.readers.reading import refuses
@@ -40,10 +41,9 @@ def store(tmp_path, monkeypatch):
     write_bfcl(tmp_path / "shop" / "2024-07-06", {"old": []})
     with serving() as one:
         one.files["/repo.tar.gz"] = packed(tmp_path / "shop")
-        source = sources.public_source("bfcl")
+        source = public_source("bfcl")
         local = replace(source, download=replace(source.download, url=f"{one.address}/repo.tar.gz"))
-        known = {**sources.stores(), "bfcl": local}
-        monkeypatch.setattr(sources, "stores", lambda: known)
+        monkeypatch.setitem(stores.SOURCES, "bfcl", local)
         yield one
 
 
@@ -86,7 +86,7 @@ def test_so_many_models_are_chosen_evenly_among_all(monkeypatch):
     ]
     api = SimpleNamespace(list_datasets=lambda author: [SimpleNamespace(id=one) for one in ids])
     monkeypatch.setattr(fetch, "hub_client", lambda need: SimpleNamespace(HfApi=lambda: api))
-    source = sources.public_source("open-llm-leaderboard-v2")
+    source = public_source("open-llm-leaderboard-v2")
     assert hub_models(source, 4) == ("org/m0", "org/m2", "org/m4", "org/m6")
     refuses("must hold repositories of 9 models, got 8", hub_models, source, 9)
 
@@ -135,7 +135,7 @@ def test_too_much_too_many_nothing_and_damage_are_refused(tmp_path, monkeypatch)
     refuses("cannot be read", unpack, cut, tmp_path / "out", ("*",), most_bytes=MOST)
     cut.write_bytes(b"no archive")
     refuses("cannot be read", unpack, cut, tmp_path / "out", ("*",), most_bytes=MOST)
-    monkeypatch.setattr("itembank.readers.public.fetch.MOST_FILES", 3)
+    monkeypatch.setattr("itembank_harnesses.public.fetch.MOST_FILES", 3)
     files = {f"r/{number}.json": b"" for number in range(4)}
     with pytest.raises(DataError, match="at most 3 files, got more"):
         unpack(make(tmp_path / "a.tar.gz", files), tmp_path / "out", ("*",), most_bytes=MOST)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from itembank.readers.public.fetch import fetch_repository
+from itembank_harnesses.public.fetch import fetch_repository
 from tests.readers.public.loopback import Files, serving
 from tests.readers.reading import refuses
 

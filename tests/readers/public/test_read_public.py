@@ -9,12 +9,13 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataWarning, ParameterError
-from itembank.readers.public.fetch import check_address
-from itembank.readers.public.read_public import check_published, read_public
-from itembank.readers.public.sources import Archive, public_source, stores
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import reader_function, sources
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.public.fetch import check_address
+from itembank_harnesses.public.read_public import check_published, read_public
+from itembank_harnesses.public.sources import Archive
+from itembank_harnesses.public.stores import SOURCES, public_source
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 from tests.readers.reading import put, refuses, warns
@@ -173,11 +174,11 @@ NEEDED = {
 
 
 def test_the_sources_that_must_be_there_are_and_an_unknown_name_gets_a_near_one():
-    assert set(stores()) >= NEEDED
+    assert set(SOURCES) >= NEEDED
     refuses("Did you mean 'alpaca-eval'", public_source, "alpaca_eval", error=ParameterError)
 
 
-@pytest.mark.parametrize("source", stores().values(), ids=stores())
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_what_an_entry_names_exists(source):
     published = reader_function(source.reader, "{}_published") if source.reader in sources() else None
     assert set(source.choices) <= {one.name for one in fields(ReadingSpec)}

@@ -1,13 +1,11 @@
-"""Public sources: what is known of each, and the tables of them that installed packages bring."""
+"""`PublicSource`: what is known of a public store of results, and how its files are fetched."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
-from itembank.errors import ParameterError, did_you_mean, quoted
-from itembank.methods import entry_points_of
+from itembank.errors import ParameterError, quoted
 
 GIGABYTE = 10**9
 
@@ -65,6 +63,8 @@ class Fetched:
 
     revision: str = ""  # The commit; the SHA-256 of a file or archive that tells none; empty where it is not known
     date: str = ""  # YYYY-MM-DD
+    address: str = ""  # Of a bank that was built from it: a page that says what it is
+    licence: str = ""  # As that page states it
 
     def __post_init__(self) -> None:
         """Check that both are what they say, for files tell them."""
@@ -95,20 +95,3 @@ class PublicSource:
     checked: str = "-"
     tolerance: float = 1e-6  # How far a score may be from the published one: their rounding
     download: Archive | HubFiles | None = None  # Archive, HubFiles
-
-
-@cache
-def stores() -> Mapping[str, PublicSource]:
-    """Return all public stores by name: what the entry points of installed packages are, tables of them."""
-    return {name: one for entry in entry_points_of("itembank.stores").values() for name, one in entry.load().items()}
-
-
-def public_source(name: str | PublicSource) -> PublicSource:
-    """Return a source by its name, or itself."""
-    if isinstance(name, PublicSource):
-        return name
-    known = stores()
-    if name not in known:
-        names = ", ".join(known) or "an installed package (entry points 'itembank.stores'), and none is there"
-        raise ParameterError(f"a public source must be one of {names}, got {name!r}.{did_you_mean(name, known)}")
-    return known[name]

@@ -10,11 +10,12 @@ from itembank.errors import DataError, DataWarning, first_few, quoted, warn
 from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
-from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import TABLES, matches, reader_function
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.public.sources import PublicSource
+from itembank_harnesses.public.stores import public_source
 
 Published = tuple[str, str | None, float]
 """Model, scenario (None: all items) and score in [0, 1]."""
@@ -51,7 +52,7 @@ class PublicResponses:
 
 
 def read_public(
-    name: str | PublicSource,  # See `itembank.readers.public.sources.stores`
+    name: str | PublicSource,  # See `itembank_harnesses.public.sources.stores`
     folder: str | Path,
     *,
     models: str | Path | None = None,  # As for `read_responses`, like items

@@ -24,8 +24,9 @@ from itembank.files.atomic import check_destination, replacing_file, user_cache_
 from itembank.files.documents import read_json
 from itembank.files.hub import hub_client, hub_errors
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSource, public_source
 from itembank.tables import plural
+from itembank_harnesses.public.sources import Archive, Fetched, HubFiles, PublicSource
+from itembank_harnesses.public.stores import public_source
 
 
 def public_folder(name: str) -> Path:

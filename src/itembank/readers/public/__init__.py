@@ -1,1 +1,0 @@
-"""Public stores of past results: download what is pinned, and read it."""
