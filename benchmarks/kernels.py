@@ -22,6 +22,7 @@ import numpy as np
 
 import itembank as ib
 import itembank_scaling
+import itembank_studies
 from benchmarks.accuracy.data_sets import load
 from benchmarks.blas_kernels import KNOWN, code_of, distinct
 from itembank.bank.banks import Bank
@@ -159,7 +160,7 @@ def _sessions() -> Results:
     past, new = responses.take(models=np.arange(0, 180)), responses.take(models=np.arange(180, 195))
     bank = ib.calibrate(past, ib.calibrations.Variational("mirt", n_dims=2))
     for criterion in ("v-optimal", "d-optimal"):
-        found = ib.replay(bank, new, ib.SessionSpec(criterion, budget=ib.Budget(n_items=30)))
+        found = itembank_studies.replay(bank, new, ib.SessionSpec(criterion, budget=ib.Budget(n_items=30)))
         yield f"items by {criterion}", [f"{row['model_id']}: {row['item_id']}" for row in found.asked.rows(named=True)]
         yield f"estimates by {criterion}", found.estimates.value
         yield f"limits by {criterion}", np.stack([found.estimates.low, found.estimates.high])

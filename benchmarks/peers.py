@@ -41,9 +41,9 @@ from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.selector_specs import Stratified
 from itembank.sessions.limits import Budget
-from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
 from itembank_studies.comparison_study import prepare_fold
+from itembank_studies.replays import replay
 from itembank_studies.splits import Fold, answers_of, folds_of
 from itembank_studies.study_files import load_data
 from itembank_studies.study_specs import StudySpec

@@ -30,8 +30,8 @@ from itembank.planning.select import select
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
+from itembank_studies.replays import replay
 
 REPEATS = {"swebench_verified": 3, "bfcl_v1": 3, "openllm1_core": 1}
 """Of each set, unless told: the largest takes as long twice as the others five times."""

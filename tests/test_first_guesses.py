@@ -178,3 +178,9 @@ def test_no_name_breaks_a_line(w):
     assert text.startswith(r"x\n overall 99.9\x1b[31m: overall score")
     assert "\x1b" not in text
     assert not any(line.lstrip().startswith("overall 99.9") for line in text.splitlines())
+
+
+def test_a_name_of_a_namespace_does_not_come_to_the_front_door():
+    assert ib.banks.diff
+    assert ib.diagnostics.outlook
+    assert not {"diff", "outlook"} & set(vars(ib))

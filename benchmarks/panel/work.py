@@ -14,9 +14,9 @@ from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.limits import Budget
-from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
 from itembank_studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
+from itembank_studies.replays import replay
 from itembank_studies.splits import Fold, folds_of
 from itembank_studies.study_specs import StudySpec
 

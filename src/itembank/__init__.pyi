@@ -47,7 +47,5 @@ from .sessions.limits import Stopping as Stopping
 from .sessions.pool import SessionPool as SessionPool
 from .sessions.preparation import prepare as prepare
 from .sessions.preparation import prepare_sessions as prepare_sessions
-from .sessions.replay import ReplayResult as ReplayResult
-from .sessions.replay import replay as replay
 from .sessions.session import AdaptiveSession as AdaptiveSession
 from .sessions.session_spec import SessionSpec as SessionSpec

@@ -15,6 +15,8 @@ from .papers.task_overview import TaskOverview as TaskOverview
 from .papers.task_overview import task_overview as task_overview
 from .prediction.prediction_spec import Assessor as Assessor
 from .prediction.prediction_spec import PredictionSpec as PredictionSpec
+from .replays import ReplayResult as ReplayResult
+from .replays import replay as replay
 from .results import PredictionResult as PredictionResult
 from .results import StudyResult as StudyResult
 from .run import run_prediction as run_prediction

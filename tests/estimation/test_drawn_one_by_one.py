@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import rankdata, t
 
 import itembank as ib
+import itembank_studies
 from itembank.bank.norms import fitted_factor_model
 from itembank.calibration.build import calibrate
 from itembank.estimation.asked import Asked
@@ -208,7 +209,7 @@ def test_scenarios_of_which_few_items_are_open_or_lost_are_covered(lost):
     new = ib.ResponseMatrix.create(answers[30:], scenarios=scenarios)
     spec, covered = ib.SessionSpec(criterion="drawn", budget=ib.Budget(n_items=20)), []
     for seed in range(4):
-        found = ib.replay(bank, new, replace(spec, seed=seed)).estimates
+        found = itembank_studies.replay(bank, new, replace(spec, seed=seed)).estimates
         covered.append(held(found, truth, 1e-9))
         np.testing.assert_allclose(found.value[:, :2].mean(axis=1), found.value[:, 2])
     assert np.all(np.mean(covered, axis=(0, 1)) > 0.85)

@@ -254,7 +254,7 @@ def test_plans_audits_and_charts_begin_as_their_pages_do():
     right = (rng.random((40, 25)) < 1.0 / (1.0 + np.exp(difficulty - ability))).astype(float)
     right[:, 3] = 1.0 - right[:, 3]
     items = [f"<i>{k}" for k in range(25)]
-    audit = ib.audit_items(ib.ResponseMatrix.create(right, item_ids=items), duplicates=False)
+    audit = ib.diagnostics.audit_items(ib.ResponseMatrix.create(right, item_ids=items), duplicates=False)
     shown = audit._repr_html_()
     assert ("<i>" in shown, audit_page(audit).lead[1].answers[0].label in shown) == (False, True)
     assert shown.count("<table") == 1

@@ -21,9 +21,9 @@ from itembank.sessions.answers import session_responses
 from itembank.sessions.events import event_from_dict
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.replay import replay
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+from itembank_studies.replays import replay
 from tests.sessions.simulated import begin, expected, run, session_bank, true_answers
 
 BANK = session_bank(n_items=150)

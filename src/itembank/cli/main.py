@@ -37,7 +37,7 @@ SECTIONS: Mapping[str, Commands] = {
     },
     "One item at a time": {
         "session": ("itembank.cli.session", "Test a model adaptively: ask for items, tell the answers."),
-        "replay": ("itembank.cli.session", "Run recorded models through adaptive sessions."),
+        "replay": ELSEWHERE,
     },
     "The benchmark and larger models": {},  # what other packages bring
     "For others": {

@@ -11,8 +11,8 @@ from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
+from itembank_studies.replays import replay
 from tests.bank.banks import make_bank
 from tests.sessions.simulated import begin
 
