@@ -1,5 +1,7 @@
 """What people write first, who know other libraries and no page of ours: it works, or the error says what to write."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -184,3 +186,17 @@ def test_a_name_of_a_namespace_does_not_come_to_the_front_door():
     assert ib.banks.diff
     assert ib.diagnostics.outlook
     assert not {"diff", "outlook"} & set(vars(ib))
+
+
+def test_a_session_takes_the_choices_of_its_spec_and_of_specs_within_by_name(w):
+    with ib.start_session(
+        w.at("run.jsonl"), w.bank, criterion="drawn", n_items=5, half_width=0.2, min_items=3
+    ) as session:
+        spec = ib.SessionSpec("drawn", budget=ib.Budget(n_items=5), stopping=ib.Stopping(half_width=0.2, min_items=3))
+        assert session._pool.spec == replace(spec, errors="missing")
+        assert repr(session) == "Session of model: 0 items answered; ask() gives the next"
+        assert repr(session.estimate()).startswith("model: overall score ")
+    with pytest.raises(ib.errors.ParameterError, match="called n_items, got max_items"):
+        ib.prepare_sessions(w.bank, max_items=5)
+    with pytest.raises(ib.errors.ParameterError, match="Did you mean 'half_width'"):
+        ib.prepare_sessions(w.bank, halfwidth=0.1)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
@@ -84,15 +84,23 @@ def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def with_choices(spec: Spec, choices: Mapping[str, Any]) -> Spec:
-    """Return a spec with some of its fields given by name; an unknown name is refused, and the nearest one is said."""
-    known = [one.name for one in fields(spec)]
+    """Return a spec with some fields, or fields of specs within it, given by name; an unknown name is refused."""
+    own = [one.name for one in fields(spec)]
+    kinds: dict[str, Any] = {one.name: one.default_factory for one in fields(spec)}
+    parts = {name: fields(kind) for name, kind in kinds.items() if is_dataclass(kind)}
+    within = {one.name: name for name, inner in parts.items() for one in inner if one.name not in own}
+    known = [*own, *within]
     unknown = [name for name in choices if name not in known]
     if unknown:
         raise ParameterError(
             f"choices by name must be fields of {type(spec).__name__}, {shown(known, limit=len(known))}, got "
             f"{shown(unknown)}.{did_you_mean(unknown, known)}"
         )
-    return replace(spec, **choices) if choices else spec
+    given: dict[str, dict[str, Any]] = {}  # by the spec that they are fields of
+    for name, value in choices.items():
+        given.setdefault(within.get(name, ""), {})[name] = value
+    changed = {name: replace(getattr(spec, name), **values) for name, values in given.items() if name}
+    return replace(spec, **{**changed, **given.get("", {})}) if choices else spec
 
 
 def _is_word(value: object, word: str | None) -> bool:

@@ -12,9 +12,9 @@ from scipy.special import expit
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.readers.known_parameters import read_known_parameters
-from itembank.readers.pickled_arrays import read_pickled
 from itembank.readers.read import read_responses
 from itembank.responses.response_files import write_responses
+from itembank_harnesses.readers.pickled_arrays import read_pickled
 from tests.readers.bad_files import LONG, lines
 from tests.readers.reading import put, read, refuses, write_frame
 from tests.readers.tiny_benchmarks import tiny_benchmarks, write_tiny_benchmarks

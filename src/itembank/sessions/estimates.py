@@ -32,7 +32,7 @@ BY_ITEM_MODEL, STACKED, BY_DESIGN = "p-irt", "stacked", "design-based"
 Mixed = TypeVar("Mixed", Scores, Typicality)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionEstimate:
     """Estimate of a session's model.
 
@@ -51,6 +51,9 @@ class SessionEstimate:
     theta: FloatArray
     covariance: FloatArray
     scores: ScoreEstimates
+
+    def __repr__(self) -> str:
+        return repr(self.scores)
 
     @property
     def standard_errors(self) -> FloatArray:

@@ -44,6 +44,7 @@ def start_session(
     model_id: str = "model",
     bank_path: str | Path | None = None,
     progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> Iterator[AdaptiveSession]:
     """Start a session whose every event is kept in a new journal; nobody else can write to it within the block.
 
@@ -60,6 +61,8 @@ def start_session(
         journal keeps the name and the commit.
     progress : ProgressCallback
         Of `prepare_sessions`.
+    **choices
+        As for `prepare_sessions`: `criterion`, `n_items`, `half_width`, ...
 
     Raises
     ------
@@ -70,15 +73,14 @@ def start_session(
 
     Examples
     --------
-    >>> spec = SessionSpec(budget=Budget(n_items=100))  # doctest: +SKIP
-    >>> with start_session("run.jsonl", bank, spec, model_id="new-model") as session:  # doctest: +SKIP
+    >>> with start_session("run.jsonl", bank, n_items=100, model_id="new-model") as session:  # doctest: +SKIP
     ...     while items := session.ask():
     ...         session.tell(items[0], run(items[0]))
     """
     bank = as_bank(bank)
     check_absent(path)
     check_one_answer_each(bank.responses.items, "a session")
-    pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
+    pool = prepare_sessions(bank, spec, progress=progress, **choices)  # says what is wrong before there is a file
     place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
     if place is not None and not (is_bank_name(place) or Path(place).is_absolute()):
         place = os.path.relpath(os.path.realpath(place), os.path.realpath(Path(path).parent))

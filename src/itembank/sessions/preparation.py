@@ -6,6 +6,7 @@ Cross-validated sessions of past models, whose answers are recorded, say how wid
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
 from itembank.bank.norms import bank_factor_model
+from itembank.checks import with_choices
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimate import check_headline
@@ -409,7 +411,12 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
 
 
 def prepare_sessions(
-    bank: GivenBank, spec: SessionSpec | None = None, *, keep_in_bank: bool = False, progress: ProgressCallback = silent
+    bank: GivenBank,
+    spec: SessionSpec | None = None,
+    *,
+    keep_in_bank: bool = False,
+    progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> SessionPool:
     """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
 
@@ -424,6 +431,8 @@ def prepare_sessions(
     keep_in_bank : bool
         Keep it in the bank's own folder too, so that it goes with the bank wherever the bank goes.
     progress : ProgressCallback
+    **choices
+        Fields of `SessionSpec`, `Budget`, `Stopping` and `Constraints` by name, over the spec's.
 
     Raises
     ------
@@ -435,10 +444,14 @@ def prepare_sessions(
 
     Examples
     --------
-    >>> pool = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=100)))  # doctest: +SKIP
+    >>> pool = prepare_sessions(bank, n_items=100)  # doctest: +SKIP
     >>> sessions = [AdaptiveSession(pool, model_id=model_id) for model_id in new_models]  # doctest: +SKIP
     """
-    bank, spec = as_bank(bank), SessionSpec() if spec is None else spec
+    if "max_items" in choices:
+        raise ParameterError("the most items of a session are called n_items, got max_items.")
+    if "criterion" in choices:  # which says what interval goes with it
+        choices = {"interval": None, **choices}
+    bank, spec = as_bank(bank), with_choices(SessionSpec() if spec is None else spec, choices)
     pool = ready_pool(bank, spec, progress=progress)
     if keep_in_bank:
         bank.cache.keep_in_bank()

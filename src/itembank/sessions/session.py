@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.checks import check_whole
-from itembank.errors import DataWarning, ParameterError, quoted, shown, warn
+from itembank.errors import DataWarning, ParameterError, quoted, shown, visible, warn
 from itembank.estimation.if_answered import told_of_lost
 from itembank.estimation.trials import Expectations
 from itembank.irt.abilities import Abilities
@@ -27,6 +27,7 @@ from itembank.sessions.estimates import (
 from itembank.sessions.events import Asked, Event, Told
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.prices import ROUNDING
+from itembank.tables import plural
 
 
 class AdaptiveSession(Asking):
@@ -88,6 +89,10 @@ class AdaptiveSession(Asking):
         state = self._pool.state_after(events)
         super().__init__(model_id, state, self._pool.item_ids, units=self._pool.prices.recorded, journal=journal)
         self._forget()
+
+    def __repr__(self) -> str:
+        state = "ask() gives the next" if self.reason_stopped is None else f"stopped: {self.reason_stopped}"
+        return f"Session of {visible(self.model_id)}: {plural(self.n_items, 'item')} answered; {state}"
 
     def _forget(self) -> None:
         """Drop what was derived from an earlier state."""
