@@ -131,6 +131,17 @@ ERRORS = {
     "run": (lambda w: ib.run(w.bank), AttributeError, "itembank run"),
     "add_models": (lambda w: ib.add_models(w.bank, w.a), AttributeError, r"Write itembank_living\.add_models"),
     "Bank.load": (lambda w: ib.Bank.load("bank"), AttributeError, r"Write ib\.load_bank\(path\)"),
+    "plan(bank, 0.05)": (lambda w: ib.plan(w.bank, 0.05), TypeError, r"^plan\(bank, \.\.\.\).* half_width=.*got 2 "),
+    "gate(a, b, 0.03)": (lambda w: ib.gate(w.a, w.b, 0.03), TypeError, r"^gate\(baseline, candidate, \.\.\.\) takes"),
+    "precision": (lambda w: ib.plan(w.bank, precision=0.05), TypeError, r"Write half_width=\.\.\."),
+    "start_session.ask": (
+        lambda w: ib.start_session("x", w.bank).ask(),
+        AttributeError,
+        r"Write with ib\.start_session",
+    ),
+    "shape": (lambda w: w.past.shape, AttributeError, r"Write to_polars\(\)"),
+    "selection.items": (lambda w: w.selection.items, AttributeError, "Write item_ids"),
+    "bank.difficulty": (lambda w: w.bank.difficulty, AttributeError, "Write items, a table"),
     "list_ready": (lambda w: ib.list_ready(), AttributeError, r"Write itembank_living\.list_ready"),
 }
 
@@ -196,6 +207,8 @@ def test_a_session_takes_the_choices_of_its_spec_and_of_specs_within_by_name(w):
         assert session._pool.spec == replace(spec, errors="missing")
         assert repr(session) == "Session of model: 0 items answered; ask() gives the next"
         assert repr(session.estimate()).startswith("model: overall score ")
+    assert repr(ib.show(w.estimates)).endswith("; .save('page.html') writes it")
+    assert repr(w.bank.plot()).endswith("; .save('chart.png') writes it")
     with pytest.raises(ib.errors.ParameterError, match="called n_items, got max_items"):
         ib.prepare_sessions(w.bank, max_items=5)
     with pytest.raises(ib.errors.ParameterError, match="Did you mean 'half_width'"):

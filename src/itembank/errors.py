@@ -186,14 +186,26 @@ OF_LEVEL = {**dict.fromkeys(("confidence", "ci"), "level"), "alpha": "level=1 - 
 
 
 def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Make a function say which argument is meant by names that people try first: ``says_instead(n="n_items")``."""
+    """Make a function say which argument is meant by names that people try first, or without one.
+
+    ``says_instead(n="n_items")`` is for who writes ``n``.
+    """
 
     def decorate(function: Callable[Given, Result]) -> Callable[Given, Result]:
+        code = function.__code__
+        names, n_places = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
+
         @functools.wraps(function)
         def call(*arguments: Given.args, **named: Given.kwargs) -> Result:
             for wrong in meant.keys() & named.keys():
                 value = "=..." if meant[wrong].isidentifier() else "."
                 raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}{value}")
+            if len(arguments) > n_places and not code.co_flags & inspect.CO_VARARGS:
+                others = ", ".join(f"{name}=..." for name in names[n_places : n_places + 4])
+                raise TypeError(
+                    f"{function.__name__}({', '.join(names[:n_places])}, ...) takes other arguments by name, such as "
+                    f"{others}, got {len(arguments)} without names."
+                )
             return function(*arguments, **named)
 
         return call

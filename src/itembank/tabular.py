@@ -28,6 +28,10 @@ INSTEAD = {
     **dict.fromkeys(("to_csv", "write_csv"), "to_polars().write_csv(path)"),
     **dict.fromkeys(("to_parquet", "write_parquet"), "to_polars().write_parquet(path)"),
     **dict.fromkeys(("df", "to_frame", "to_df", "to_dataframe"), "to_polars() or to_pandas()"),
+    **dict.fromkeys(("shape", "head"), "to_polars(), a table"),
+    "items": "item_ids",
+    "scores": "models, a table",
+    **dict.fromkeys(("difficulty", "difficulties", "discrimination"), "items, a table"),
     "ids": "item_ids or model_ids",
     "to_json": "to_dict() and rows()",
     **dict.fromkeys(

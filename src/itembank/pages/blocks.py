@@ -107,7 +107,7 @@ class Table:
         return cls(caption, Data(name, own), columns, **more)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Chart:
     """A picture with its text alternative and the table behind it.
 
@@ -136,6 +136,9 @@ class Chart:
     table: Table | None = None
     note: str = ""
     filters: Table | None = None
+
+    def __repr__(self) -> str:
+        return f"Chart {self.title!r}; .save('chart.png') writes it"
 
     def save(self, path: str | Path) -> Path:
         """Write the picture with its title and note as PNG, SVG or PDF by the file's name, and return where.

@@ -42,7 +42,7 @@ WRITTEN: dict[str, Callable[[Any, int], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Page:
     """A report: the answer first, then sections, then where it comes from.
 
@@ -67,6 +67,9 @@ class Page:
     sections: tuple[Section, ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
     command: str = ""
+
+    def __repr__(self) -> str:
+        return f"Page {self.title!r}; .save('page.html') writes it"
 
     def html(self) -> str:
         """Return the page as one HTML document.

@@ -119,7 +119,7 @@ class Plan(Tabular):
         return pl.DataFrame(self.rows())
 
 
-@says_instead(**OF_LEVEL, margin="half_width", n="max_items")
+@says_instead(**OF_LEVEL, **dict.fromkeys(("margin", "precision", "error"), "half_width"), n="max_items")
 def plan(
     bank: GivenBank,
     *,

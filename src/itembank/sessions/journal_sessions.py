@@ -2,11 +2,12 @@
 
 import importlib.metadata
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -31,11 +32,42 @@ from itembank.sessions.preparation import prepare_sessions, ready_pool
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
+Given = ParamSpec("Given")
 MODEL_ID = "model_id"
 """Stands in a journal's header, and among its settings."""
 
 
-@contextmanager
+class _Block(AbstractContextManager[AdaptiveSession, bool | None]):
+    """A session that is open inside of a `with` block."""
+
+    def __init__(self, made: AbstractContextManager[AdaptiveSession, bool | None]) -> None:
+        self._made = made
+
+    def __enter__(self) -> AdaptiveSession:
+        return self._made.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._made.__exit__(*error)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say how to get the session itself."""
+            how = "with ib.start_session(path, bank) as session, or with ib.open_session(path) as session"
+            raise AttributeError(f"a session is open inside of a block, got .{name} outside. Write {how}.")
+
+
+def _in_a_block(function: Callable[Given, Iterator[AdaptiveSession]]) -> Callable[Given, _Block]:
+    """Make a function that yields a session return it as the value of a `with` block."""
+
+    @wraps(function)
+    def call(*arguments: Given.args, **named: Given.kwargs) -> _Block:
+        return _Block(contextmanager(function)(*arguments, **named))
+
+    return call
+
+
+@_in_a_block
 def start_session(
     path: str | Path,
     bank: GivenBank,
@@ -97,7 +129,7 @@ def start_session(
         yield AdaptiveSession(pool, model_id=model_id, journal=journal)
 
 
-@contextmanager
+@_in_a_block
 def open_session(
     path: str | Path, bank: GivenBank | None = None, *, wait: float = 0.0, progress: ProgressCallback = silent
 ) -> Iterator[AdaptiveSession]:
