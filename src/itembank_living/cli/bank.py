@@ -76,7 +76,7 @@ def list_command(*, out: options.Out) -> None:
     ]
     n_ready = sum(row["status"] in {"package", "built"} for row in rows)
     title = f"{n_ready} banks are ready, as bank:NAME, and {len(rows) - n_ready} can be built; errors in points"
-    out.rows(shown_rows, "bank-list", title=title, least=("newest", "half_width"))
+    out.rows(shown_rows, "bank-list", title=title, least=("newest", "error"))
     for row in rows:
         words = [row["title"]] if row["title"] else []
         if row["source"] and row["status"] in {"package", "built"}:
