@@ -193,7 +193,7 @@ def test_another_package_adds_a_source(tmp_path, monkeypatch):
     (tmp_path / "m.mine").write_text("")
     sources.cache_clear()
     try:
-        assert list(sources()) == ["py-irt", "mine"]
+        assert list(sources()) == ["mine"]
         assert read_responses(tmp_path).model_ids == read_responses(tmp_path / "m.mine").model_ids == ["m"]
     finally:
         sources.cache_clear()

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from itembank.checks import check_names, check_one_of, check_positive
 from itembank.errors import ParameterError, remedy, shell_word, shown
-from itembank.readers.sources import OWN, TABLES, sources
+from itembank.readers.sources import TABLES, sources
 from itembank.responses.error_kinds import Errors
 
 Format: TypeAlias = str
@@ -39,7 +39,7 @@ LONG_COLUMNS = (
 
 def check_format(what: str, name: Format) -> None:
     """Refuse what is no format; installed packages are asked for what is not our own."""
-    if name not in {*TABLES, *OWN}:
+    if name not in TABLES:
         check_one_of(what, name, (*TABLES, *sources()))
 
 

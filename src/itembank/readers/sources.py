@@ -44,8 +44,6 @@ class Source:
         return matches(path, self.files)
 
 
-OWN: Mapping[str, Source] = {"py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors"))}
-"""Those that are read without another package."""
 TABLES = ("auto", "responses", "long", "wide-models", "wide-items")
 """Formats that are no program's: what `ReadingSpec.format` may be beside the names of sources."""
 
@@ -54,15 +52,12 @@ TABLES = ("auto", "responses", "long", "wide-models", "wide-items")
 def sources() -> Mapping[str, Source]:
     """Return all sources by the name that `ReadingSpec.format` has for them; the first whose test holds counts.
 
-    Installed packages add tables like `OWN`. They are asked only where a file may be no table: that takes a while.
+    Installed packages bring tables of them, and are asked only where a file may be no table: that takes a while.
     """
-    tables = [(__package__, OWN)] + [
-        (entry.module.rpartition(".")[0], entry.load()) for entry in entry_points_of("itembank.readers").values()
-    ]
     return {
-        name: replace(one, module=f"{package}.{one.module or name.replace('-', '_')}")
-        for package, table in tables
-        for name, one in table.items()
+        name: replace(one, module=f"{entry.module.rpartition('.')[0]}.{one.module or name.replace('-', '_')}")
+        for entry in entry_points_of("itembank.readers").values()
+        for name, one in entry.load().items()
     }
 
 

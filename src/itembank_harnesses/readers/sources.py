@@ -11,6 +11,7 @@ TRIED: Final = ("max_response", "errors", "allow_mixed_prompts")
 """Choices that trials of agents take."""
 
 SOURCES: Mapping[str, Source] = {
+    "py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors")),
     "promptfoo": Source("results of promptfoo", takes=("errors",)),
     "verifiers": Source(
         "results of verifiers",
