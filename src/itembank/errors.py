@@ -189,8 +189,15 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
     """Make a function say which argument is meant by names that people try first: ``says_instead(n="n_items")``."""
 
     def decorate(function: Callable[Given, Result]) -> Callable[Given, Result]:
+        kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+
         @functools.wraps(function)
         def call(*arguments: Given.args, **named: Given.kwargs) -> Result:
+            if len(arguments) > (n := kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)) == 1:
+                raise TypeError(
+                    f"{function.__name__}() takes one argument without a name, got {len(arguments)}. Write several files "
+                    "as a list ([a, b]), and what else there is by its name."
+                )
             for wrong in meant.keys() & named.keys():
                 value = "=..." if meant[wrong].isidentifier() else "."
                 raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}{value}")

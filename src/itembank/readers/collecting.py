@@ -80,12 +80,12 @@ class Found:
         self.n_files[source_format] = self.n_files.get(source_format, 0) + n_files
 
 
-def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str | Path | None] = ()) -> Found:
+def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[Any] = ()) -> Found:
     """Tell what these files and folders hold; folders are walked, and links to folders are not followed.
 
-    `known` are tables of models and items, which are no results where they are below a folder.
+    `known` are tables of models and items; files of them are no results where they are below a folder.
     """
-    found, tables = Found(), {Path(one).resolve() for one in known if one is not None}
+    found, tables = Found(), {Path(one).resolve() for one in known if isinstance(one, str | Path)}
     for path in paths:
         try:
             if not path.is_dir() and spec.leaves_out(path):

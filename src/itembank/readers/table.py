@@ -22,7 +22,6 @@ from itembank.readers.chosen_rows import (
 )
 from itembank.readers.columns import (
     COUNT_NAMES,
-    MEANS,
     NAMES_IN_TURN,
     USUAL_NAMES,
     as_text,
@@ -62,22 +61,23 @@ from itembank.readers.table_files import (
 )
 from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import (
-    ABOUT_THINGS,
     ANSWERS,
+    GIVEN_ANSWERS,
     OF_THINGS,
     RIGHT_ANSWERS,
     WIDE_ITEMS,
     how_to_compare,
     how_to_list,
     rows_of_wide,
+    things_of,
 )
 from itembank.responses.error_kinds import (
     ERROR_COLUMNS,
     FLAG_COLUMNS,
     STATUS_COLUMNS,
-    error_kind,
     is_called,
     is_error_word,
+    is_flag,
     is_of_run,
 )
 from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
@@ -145,12 +145,8 @@ HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspos
 """What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
-"""What tells in a row of one answer option whether a model chose it."""
-COUNTED = ("valid", "isvalid", "islatest")
-"""What tells whether a row counts."""
-LEFT_OUT = ("deleted", "isdeleted", "excluded", "isexcluded", "invalid", "isinvalid", "invalidated", "superseded")
-"""What tells whether it does not."""
+COUNTING = re.compile(r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived)(?:at|on)?))")
+"""What tells whether a row counts, or (in a group) whether or when it was taken back; in plain words."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -184,18 +180,22 @@ def _check_beside(
     """
     response = spec.column("response")
     has_options = any(kind_of(name) == "option" for name in columns)
-    names = (*(CHOSEN if has_options else ()), *COUNTED, *LEFT_OUT)
-    for name in (n for n in columns if is_called(n, names) and n not in {response, *spec.where}):
-        values = first({name})[name]
+    for name in (n for n in columns if n not in {response, *spec.where}):
+        told = COUNTING.fullmatch(plain_name(name))
+        if told is None and not (has_options and kind_of(name) == "choice"):
+            continue
+        values = first({name, *columns[:2]})[name]  # alone its empty lines would be none
         found, bad = numbers(values.to_frame())
-        if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
-            place = found[:, 0].argmin() if is_called(name, LEFT_OUT) else found[:, 0].argmax()
-            kept = as_text(values)[int(place)]
+        is_flag, is_taken_back = not bad and {*found[:, 0].tolist()} == {0.0, 1.0}, told is not None and told[1]
+        if is_flag or (is_taken_back and 0 < values.null_count() < values.len()):
+            place = found[:, 0].argmin() if is_taken_back else found[:, 0].argmax()
+            kept = as_text(values)[int(place)] if is_flag else ""
             warn(
                 f"{source}: {name!r} may tell which rows count, such as the answer option that was chosen. If so, add: "
                 f"{how(where={name: kept})}",
                 DataWarning,
             )
+    _warn_of_error_texts(source, columns, first)
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
     beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
@@ -223,6 +223,23 @@ def _check_beside(
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
             DataWarning,
         )
+
+
+def _warn_of_error_texts(
+    source: str, columns: Sequence[str], first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
+    """Warn of outputs that are messages of a broken run, in the first rows, beside responses that count."""
+    for name in (n for n in columns if is_called(n, (*GIVEN_ANSWERS, "answer", "completion", "modeloutput"))):
+        texts = as_text(first({name})[name]).str.strip_chars().drop_nulls()
+        begins = texts.filter(texts.str.contains(r"(?i)^[^ ]*(error|exception)|^time.?out")).to_list()
+        if broken := [text for text in begins if is_error_word(text) and is_of_run(text)]:
+            # "error: ..." is a line of its own
+            told = f'. + {{error: ({jq_key(name)} | if test("^[^ ]*(error|exception)|^time.?out"; "i") then . else null end)}}'
+            warn(
+                f"{source}: {plural(len(broken), 'row', 'have')} {shown(broken, 2)} as {name!r}, and their responses "
+                f"count all the same. If these answers were lost, add: {how(jq=told)}",
+                DataWarning,
+            )
 
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
@@ -326,8 +343,9 @@ def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpe
         return
     # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
     # wrong answer
-    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, error_kind))
-    tests_of = {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
+    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, is_flag))
+    tests_of = {name: is_flag for name in rows.others.names if plain_name(name).endswith("error")}
+    tests_of |= {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
     for column in rows.others.load([*tests_of]) if tests_of else ():
         is_error = tests_of[column.name]
         words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
@@ -501,7 +519,9 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     if is_long_table(path, columns, spec):
         return True
     _, known, usual, layout = _understood(columns, spec)
-    if layout in {None, "long"} or _is_about(known, usual):
+    ids = [usual.column("model_id"), usual.column("item_id")]
+    others = [name for name in known if name not in ids]
+    if layout in {None, "long"} or things_of(others, "model_id" if ids[0] in known else "item_id") == others:
         return False
     unread = {*spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     every = replace(spec, where={}, drop_columns=(*spec.drop_columns, *unread))  # the first rows need not be chosen
@@ -541,13 +561,6 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
     except DataError:
         return False
     return True
-
-
-def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
-    """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
-    others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
-    usual = (*ABOUT_THINGS, *((*MEANS, "score") if layout_of(columns, spec) == "wide-models" else ()))
-    return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
 def columns_of(path: Path) -> list[str]:

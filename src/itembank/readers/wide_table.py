@@ -1,5 +1,6 @@
 """Tables of one row a model and one column an item, or the other way round."""
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -39,7 +40,7 @@ from itembank.tables import plural
 WIDE_ITEMS, WIDE_MODELS = ((f"format={name!r}", f"--as {name}") for name in ("wide-items", "wide-models"))
 RIGHT_ANSWERS = (
     *("target", "label", "gold", "reference", "expected", "groundtruth", "goldanswer", "correctanswer"),
-    *("truelabel", "goldlabel", "ytrue", "expectedanswer"),
+    *("truelabel", "goldlabel", "ytrue", "expectedanswer", "truth", "y", "correctlabel", "answerkey"),
 )
 GIVEN_ANSWERS = (
     *("prediction", "predicted", "pred", "output", "choice", "modelanswer", "extractedanswer"),
@@ -126,7 +127,7 @@ def _ids_and_values(
     known = ~np.isnan(responses.values)
     is_neither = known & (responses.values != 0.0) & (responses.values != spec.max_response)  # right nor wrong
     shares = [others[place] for place in np.flatnonzero(is_neither.any(axis=0)).tolist()]
-    answers = (name for name in others if is_called(name, ANSWERS))
+    answers = (name for name in others if is_called(name, ANSWERS) and max(map(len, others)) > 1)  # x, y, z
     no_answers = [] if may_be_models else [*filter(is_measure, shares), *answers]
     if responses.bad:
         problems.append(_not_responses(table, spec, key, about, responses))
@@ -134,6 +135,7 @@ def _ids_and_values(
         problems.append(
             f"every column but {column} must hold the responses of a model, and some are called as answers, or as "
             f"measures of answers: {shown(no_answers)}.{_how_to_leave_out(no_answers)}{all_models}"
+            f"{_how_to_compare_each(table.frame, column, others)}"
         )
     elif unlike := _on_other_scales(responses.values / spec.max_response, others):
         scale = range_advice(responses.values[known], has_marks=True)
@@ -176,11 +178,18 @@ def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
     return how_to_compare(frame) or to_list or to_take * bool(called)
 
 
-def _things(names: Sequence[str], shares: Sequence[str], key: str) -> list[str]:
-    """Return the columns that by name are what is known of items, or models, or sum them up."""
+def things_of(names: Sequence[str], key: str, shares: Sequence[str] = ()) -> list[str]:
+    """Return the columns that by name are what is known of items, or models, or sum them up.
+
+    `shares` have something between 0 and 1. Flags are beside items or models, not among them as functions are.
+    """
     usual = (*ABOUT_THINGS, *((*MEANS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
     measures = [name for name in shares if is_measure(name) and not SUMMARIES.search(name)]
-    return [name for name in names if name in measures or is_called(name, usual) or OF_THINGS.match(name)]
+    told = [name in measures or is_called(name, usual) for name in names]
+    are_flags = [OF_THINGS.match(name) is not None for name in names]
+    rest = [place for place, one in enumerate(zip(told, are_flags, strict=True)) if not any(one)]
+    are_among = any(are_flags[rest[0] : rest[-1]]) if rest else False
+    return [name for name, one, flag in zip(names, told, are_flags, strict=True) if one or (flag and not are_among)]
 
 
 def _warn_of_no_responses(
@@ -197,7 +206,7 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
-    things = [] if is_told else _things(names, shares, key)
+    things = [] if is_told else things_of(names, key, shares)
     if 0 < len(things) < len(names):
         known, read = ("models", "items") if key == "model_id" else ("items", "models")
         layout = WIDE_MODELS if key == "model_id" else WIDE_ITEMS
@@ -261,12 +270,13 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
     else:
         scenario = "" if verdicts else _scenario_advice(table, responses, about)
         advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
+    compare = _how_to_compare_each(table.frame, column, others) if key == "item_id" else ""
     kept, word = ", ".join(name for name in (column, *about) if name), "an item" if key == "model_id" else "a model"
     is_share = any(re.search(r"\d\s*%'", text) for text in found)
     signs = " Percent signs are read where all responses have one." if is_share else ""
     return (
         f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
-        f"hold something else: {first_few(found)}.{signs}{scenario}{advice.lstrip() if scenario else advice}"
+        f"hold something else: {first_few(found)}.{signs}{scenario}{advice.lstrip() if scenario else advice}{compare}"
     )
 
 
@@ -315,6 +325,24 @@ def how_to_compare(frame: pl.DataFrame) -> str:
     if program == row:  # a column with dots in its name is called as a response
         return f" To read the rows, add: {how(jq=program)}"
     return f" To compare {given[0]!r} with {right[0]!r}, add: {how(jq=program)}"
+
+
+def _how_to_compare_each(frame: pl.DataFrame, ids: str, others: Sequence[str]) -> str:
+    """Say how the answers of many models are compared with the one column of right ones; empty if they may be none."""
+    right = [name for name in others if is_called(name, RIGHT_ANSWERS)]
+    given = [name for name in others if name not in right]
+    if (
+        len(right) != 1
+        or not given
+        or not all(_are_among(as_text(frame[one]), as_text(frame[right[0]])) for one in given)
+    ):
+        return ""
+    key, each = jq_key(right[0]), " or ".join(f".key == {json.dumps(one)}" for one in given)
+    if len(given) > 5:
+        each = " and ".join(f".key != {json.dumps(one)}" for one in frame.columns if one not in given)
+    row = f"{{model_id: .key, item_id: $row{jq_key(ids)}, response: (.value == $row{key})}}"
+    program = f". as $row | to_entries[] | select({each}) | {row}"
+    return f"\nIf the others are answers to compare with {right[0]!r}, add: {how(jq=program)}"
 
 
 def _are_among(answers: pl.Series, right: pl.Series) -> bool:

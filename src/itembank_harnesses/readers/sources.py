@@ -114,7 +114,14 @@ SOURCES: Mapping[str, Source] = {
         "score files of BFCL",
         files=("*_score.json",),
         hint="They are in score/<model>/.",
-        beside=("*_result.json", "score*/data*.csv"),
+        beside=(
+            *(
+                f"{folder}{deep}/*_result.json"
+                for folder in ("result", "result[_-]*")
+                for deep in ("/*", "/*/*", "/*/*/*")
+            ),
+            "score*/data*.csv",
+        ),
     ),
     "evalplus": Source("results of EvalPlus", files=("*eval_results.json",), takes=("metric",)),
     "livecodebench": Source(
@@ -124,7 +131,7 @@ SOURCES: Mapping[str, Source] = {
         hint="LiveCodeBench writes them with --evaluate.",
         beside=("*_eval.json",),
     ),
-    "mmlu-pro": Source("outputs of MMLU-Pro's models", files=("model_outputs_*.zip",)),
+    "mmlu-pro": Source("outputs of MMLU-Pro's models", files=("model_outputs_*.zip",), beside=("*_summary.json",)),
     "open-eval": Source(
         "response tables of OpenEval", files=("response/*.parquet",), takes=("metric",), is_told_by_name=False
     ),
