@@ -193,10 +193,10 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
 
         @functools.wraps(function)
         def call(*arguments: Given.args, **named: Given.kwargs) -> Result:
-            if len(arguments) > (n := kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)) == 1:
+            if len(arguments) > kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD) == 1:
                 raise TypeError(
-                    f"{function.__name__}() takes one argument without a name, got {len(arguments)}. Write several files "
-                    "as a list ([a, b]), and what else there is by its name."
+                    f"{function.__name__}() takes one argument without a name, got {len(arguments)}. Write several "
+                    "files as a list ([a, b]), and what else there is by its name."
                 )
             for wrong in meant.keys() & named.keys():
                 value = "=..." if meant[wrong].isidentifier() else "."

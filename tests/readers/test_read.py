@@ -134,7 +134,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:.*'null' is read as")
+@pytest.mark.filterwarnings("ignore:.*(.null. is read as|models and items have the same ids)")
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_strange_ids_are_kept_to_the_letter(suffix, tmp_path):
     frame = pl.DataFrame({"model_id": STRANGE, "item_id": STRANGE[::-1], "response": [1.0] * len(STRANGE)})

@@ -226,10 +226,11 @@ def _places_of_means(matrix: ResponseMatrix, called: BoolArray, axis: int) -> li
     for place in np.flatnonzero(called).tolist():
         own = matrix.responses.take(place, axis)
         is_known = ~np.isnan(own) & (n_known[0] > 1)
+        is_rough = (own[is_known] % 1.0 != 0.0).any() and np.allclose(own[is_known], np.round(own[is_known], 1))  # 0.7
         of_all = total[0] / max(np.count_nonzero(~called), 1)  # empty cells counted as wrong
         for one, is_sum in (*((one, False) for one in (*shares, of_scenarios, of_all)), (total[0], True)):
             tells = is_known & ((one > 0.0) if is_sum else (np.abs(one - 0.5) < 0.49))
-            agrees = is_known & (np.abs(own - one) <= AGREEMENT + ROUNDING)
+            agrees = is_known & (np.abs(own - one) <= (0.05 if is_rough else AGREEMENT) + ROUNDING)
             n_told, n_alike = (
                 np.array([one[is_known].sum(), one[tells].sum()]) for one in (np.ones_like(agrees), agrees)
             )
@@ -277,13 +278,32 @@ FEW = 12
 """So many answers may be alike by chance."""
 
 
-def warn_of_one_answer(matrix: ResponseMatrix, source: str) -> None:
-    """Warn of several models' responses that are all right, or all wrong, where others were not recorded."""
-    one = float(np.fmax.reduce(matrix.responses, axis=None, initial=np.nan))
-    if matrix.n_models == 1 or one not in {0.0, 1.0} or np.fmin.reduce(matrix.responses, axis=None) != one:
+def warn_of_odd(matrix: ResponseMatrix, source: str) -> None:
+    """Warn of many responses of several models that look as if something else was read.
+
+    No item has two models', all models have the same, models are items, too; or all are right, or all wrong, where
+    others were not recorded.
+    """
+    n_of_item = matrix.observed.sum(axis=0)
+    highest, lowest = (one.reduce(matrix.responses, axis=0) for one in (np.fmax, np.fmin))
+    n_known, is_shared = int(n_of_item.sum()), n_of_item > 1
+    both = [*{*matrix.model_ids} & {*matrix.item_ids}]
+    own = {str(matrix.responses[matrix.model_ids.index(name), matrix.item_ids.index(name)]) for name in both}
+    told = ""
+    if 2 * len(both) > max(matrix.n_models, 3) and len(own) == 1:
+        told = "models and items have the same ids, as where models are compared with each other: these are no items"
+    elif matrix.n_models == 1 or n_known <= FEW:
         return
-    n_known, n_absent = np.count_nonzero(matrix.observed), np.count_nonzero(~matrix.asked)
-    if n_absent and n_known > FEW:
+    elif not is_shared.any():
+        column = how(columns={"item_id": "..."})
+        told = f"no item was asked of two models. If another column has ids that all models share, add: {column}"
+    elif (highest == lowest)[is_shared].all() and np.ptp(highest[is_shared]) and n_of_item[is_shared].sum() > 2 * FEW:
+        column = how(columns={"response": "..."})
+        told = f"all models have the same responses, as right answers are. If another column has theirs, add: {column}"
+    if told:
+        warn(f"{source}: {told}", DataWarning)
+    one, n_absent = float(np.fmax.reduce(highest, initial=np.nan)), np.count_nonzero(~matrix.asked)
+    if n_absent and one in {0.0, 1.0} and np.fmin.reduce(lowest, initial=np.nan) == one:
         word, other = ("right", "wrong") if one else ("wrong", "right")
         warn(
             f"{source}: all {n_known} responses are {word}, and {n_absent} pairs of model and item have none. If "

@@ -33,7 +33,7 @@ from itembank.readers.matrix import (
     refuse_means,
     to_matrix,
     warn_of_lost,
-    warn_of_one_answer,
+    warn_of_odd,
     warn_of_partial_runs,
     without_empty,
 )
@@ -188,7 +188,7 @@ def matrix_of_rows(
         warn_of_scales(
             matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
         )
-        warn_of_one_answer(matrix, rows.source)
+        warn_of_odd(matrix, rows.source)
         return without_empty(matrix, rows.source)
 
 

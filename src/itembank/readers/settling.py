@@ -485,6 +485,9 @@ def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
             f"{_cells(attempts)}. They are never averaged unasked; {advice}."
         )
+    if problems and ", " in source:
+        apart = how(jq=". + {scenario: $stem}", prefix_scenario=True)
+        problems.append(f"\nIf ids start anew in each file, which is a task, add: {apart}")
     if problems:
         raise DataError(f"{source}: " + " ".join(problems))
 

@@ -63,6 +63,7 @@ from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import (
     ANSWERS,
     GIVEN_ANSWERS,
+    HIGHEST,
     OF_THINGS,
     RIGHT_ANSWERS,
     WIDE_ITEMS,
@@ -141,11 +142,11 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     return replace(rows, columns=tuple(seen), file=path)
 
 
-HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof")
-"""What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-COUNTING = re.compile(r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived)(?:at|on)?))")
+COUNTING = re.compile(
+    r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived|skipped|ignored|filtered)(?:at|on)?))"
+)
 """What tells whether a row counts, or (in a group) whether or when it was taken back; in plain words."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
@@ -198,7 +199,8 @@ def _check_beside(
     _warn_of_error_texts(source, columns, first)
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
-    beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
+    is_score = is_vague or plain_name(response) in {"score", "probability"}
+    beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_score else []
     if not beside or response not in columns:
         return
     frame = first({response, *beside})
@@ -217,7 +219,14 @@ def _check_beside(
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
                 f"alone is the response, add: {alone}"
             )
-    elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
+    elif {*other.unique()} == {0.0, 1.0} and 2 * ((own > 0.0) & (own < 1.0)).sum() > own.len():
+        chance = f"if ({at_other} | tonumber) == 1 then ({at} | tonumber) else 1 - ({at} | tonumber) end"
+        warn(
+            f"{source}: {beside[0]!r} is called as the right answers, 0 or 1. If {response!r} is the probability of 1, "
+            f"add: {how(jq=f'{row}response: ({chance})}}')}; if not, add: {alone}",
+            DataWarning,
+        )
+    elif is_vague and texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
         warn(
             f"{source}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
@@ -230,14 +239,13 @@ def _warn_of_error_texts(
 ) -> None:
     """Warn of outputs that are messages of a broken run, in the first rows, beside responses that count."""
     for name in (n for n in columns if is_called(n, (*GIVEN_ANSWERS, "answer", "completion", "modeloutput"))):
-        texts = as_text(first({name})[name]).str.strip_chars().drop_nulls()
-        begins = texts.filter(texts.str.contains(r"(?i)^[^ ]*(error|exception)|^time.?out")).to_list()
-        if broken := [text for text in begins if is_error_word(text) and is_of_run(text)]:
-            # "error: ..." is a line of its own
-            told = f'. + {{error: ({jq_key(name)} | if test("^[^ ]*(error|exception)|^time.?out"; "i") then . else null end)}}'
+        texts = as_text(first({name})[name]).drop_nulls()
+        if broken := [text for text in texts if is_error_word(text) and is_of_run(text)]:
+            is_message = 'test("^(\\\\S+ )?\\\\S*(error|exception|time.?out)"; "i")'
+            told = f'. + {{error: ({jq_key(name)} // "" | if {is_message} then . else null end)}}'
             warn(
-                f"{source}: {plural(len(broken), 'row', 'have')} {shown(broken, 2)} as {name!r}, and their responses "
-                f"count all the same. If these answers were lost, add: {how(jq=told)}",
+                f"{source}: {plural(len(broken), 'row', 'have')} {shown(sorted({*broken}), 2)} as {name!r}, and their "
+                f"responses count all the same. If these answers were lost, add: {how(jq=told)}",
                 DataWarning,
             )
 
@@ -281,8 +289,9 @@ def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:
     if names is None:
         raise DataError(
             f"tables of one model that no column names must differ in the name of the file, or of its folder, got "
-            f"{len(alike)} that do not: {shown(alike)}. Rename them, or add a column model_id; if all are of one "
-            f"model, add: {how_to_name_model()}"
+            f"{len(alike)} that do not: {shown(alike)}. If folders are models, and files tasks, add: "
+            f"{how(jq='. + {model_id: $folder, scenario: $stem}', prefix_scenario=True)}\nIf not, rename them, or add "
+            f"a column model_id; if all are of one model, add: {how_to_name_model()}"
         )
     stems |= names
     told = shown([*dict.fromkeys(stems.values())])

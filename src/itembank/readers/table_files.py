@@ -176,8 +176,8 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
     _check_first_line(path, names[separator])
     if len(header) == 1 and " " in header[0]:
         raise DataError(
-            f"{path}: columns must be separated by commas, tabs or semicolons, not by blanks (R: write.csv), got a first "
-            f"line of {header[0][:60]!r}."
+            f"{path}: columns must be separated by commas, tabs or semicolons, not by blanks (R: write.csv), got a "
+            f"first line of {header[0][:60]!r}."
         )
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:

@@ -54,13 +54,25 @@ ABOUT_THINGS = (
     *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
+HIGHEST = (
+    "max",
+    "maxscore",
+    "maxpoints",
+    "maxmarks",
+    "maxmark",
+    "maximum",
+    "pointspossible",
+    "possiblepoints",
+    "outof",
+)
+"""What others call the highest mark of a row, or column, in the same way."""
 METRICS = re.compile(
     r"(mean|avg|std|median|max|min)?(acc|accuracy|accnorm|em|exact|exactmatch|contains|passrate|f1|f1score|bleu|rougel"
     r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
 )
 """What a metric of one model's answers, or how they were asked for, is called: that is no model."""
-OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
-"""Beginning of other such names: is_final, n_options."""
+OF_THINGS = re.compile(r"(is|has|uses?|with|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
+"""Beginning of other such names: is_final, use_tools, n_options."""
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> ResponseRows:
@@ -163,6 +175,18 @@ def _ids_and_values(
         is_mostly = 2 * np.count_nonzero(is_neither, axis=0) > np.count_nonzero(known, axis=0)
         mostly = [one for one, own in zip(others, is_mostly, strict=True) if own]
         _warn_of_no_responses(table.source, others, shares, mostly, key, is_told=spec.format != "auto")
+    names = names_of(found_ids[0]).to_list() if found_ids is not None and spec.format == "auto" else []
+    beside = (
+        [one for one in names if is_called(one, (*HIGHEST, *ANSWERS, *ABOUT_THINGS)) and one != "y"]
+        if key == "model_id"
+        else []
+    )
+    if 0 < len(beside) < len(names):
+        raise DataError(
+            f"{table.source}: every row must hold the responses of a model, got {shown(beside)}, which may tell of "
+            "items. Delete it, and write shares where marks end at its values; if it is a model, add: "
+            + remedy(*WIDE_MODELS)
+        )
     if problems or found_ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return *found_ids, others, responses
@@ -330,12 +354,11 @@ def how_to_compare(frame: pl.DataFrame) -> str:
 def _how_to_compare_each(frame: pl.DataFrame, ids: str, others: Sequence[str]) -> str:
     """Say how the answers of many models are compared with the one column of right ones; empty if they may be none."""
     right = [name for name in others if is_called(name, RIGHT_ANSWERS)]
-    given = [name for name in others if name not in right]
-    if (
-        len(right) != 1
-        or not given
-        or not all(_are_among(as_text(frame[one]), as_text(frame[right[0]])) for one in given)
-    ):
+    if len(right) != 1:
+        return ""
+    texts = {name: as_text(frame[name]) for name in others}
+    given = [name for name in others if name != right[0] and _are_among(texts[name], texts[right[0]])]
+    if not given:
         return ""
     key, each = jq_key(right[0]), " or ".join(f".key == {json.dumps(one)}" for one in given)
     if len(given) > 5:
