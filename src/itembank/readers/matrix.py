@@ -170,7 +170,8 @@ MEANS = (
 """What a mean, sum or spread of all columns or rows is called, without case and all that is no letter or digit."""
 NO_MODEL = (
     r"^(best|worst|oracle|upperbound|majority|plurality|vot(e|ing)|ensemble|consensus|union|humans?|random|chance"
-    r"|average|avg|mean|overall)(vot(e|ing)|of(all|any|n|\d)|models?|experts?|performance|accuracy|score|baseline)*$"
+    r"|average|avg|mean|overall|any|all|delta|diff(erence)?|agree(ment)?)(vot(e|ing)|of(all|any|n|\d)|models?|experts?"
+    r"|performance|accuracy|score|baseline|correct|right|passed)*$"
 )
 """What is called as the best or a vote of several models, as people, or as chance."""
 
@@ -224,7 +225,7 @@ def _places_of_means(matrix: ResponseMatrix, called: BoolArray, axis: int) -> li
     of_scenarios = np.nansum(means[1:], axis=0) / np.maximum(n_scenarios, 1)
     found = []
     for place in np.flatnonzero(called).tolist():
-        own = matrix.responses.take(place, axis)
+        own = np.asarray(matrix.responses.take(place, axis))
         is_known = ~np.isnan(own) & (n_known[0] > 1)
         is_rough = (own[is_known] % 1.0 != 0.0).any() and np.allclose(own[is_known], np.round(own[is_known], 1))  # 0.7
         of_all = total[0] / max(np.count_nonzero(~called), 1)  # empty cells counted as wrong
