@@ -304,7 +304,7 @@ def warn_of_odd(matrix: ResponseMatrix, source: str) -> None:
     if told:
         warn(f"{source}: {told}", DataWarning)
     one, n_absent = float(np.fmax.reduce(highest, initial=np.nan)), np.count_nonzero(~matrix.asked)
-    if n_absent and one in {0.0, 1.0} and np.fmin.reduce(lowest, initial=np.nan) == one:
+    if n_absent and n_known > FEW and one in {0.0, 1.0} and np.fmin.reduce(lowest, initial=np.nan) == one:
         word, other = ("right", "wrong") if one else ("wrong", "right")
         warn(
             f"{source}: all {n_known} responses are {word}, and {n_absent} pairs of model and item have none. If "

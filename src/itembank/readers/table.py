@@ -188,7 +188,8 @@ def _check_beside(
         values = first({name, *columns[:2]})[name]  # alone its empty lines would be none
         found, bad = numbers(values.to_frame())
         is_flag, is_taken_back = not bad and {*found[:, 0].tolist()} == {0.0, 1.0}, told is not None and told[1]
-        if is_flag or (is_taken_back and 0 < values.null_count() < values.len()):
+        n_empty = int((as_text(values).fill_null("").str.strip_chars() == "").sum())
+        if is_flag or (is_taken_back and 0 < n_empty < values.len()):
             place = found[:, 0].argmin() if is_taken_back else found[:, 0].argmax()
             kept = as_text(values)[int(place)] if is_flag else ""
             warn(
