@@ -534,9 +534,7 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str
             text += " If they are two attempts, write a row for each; if not:"
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
     if all(re.fullmatch(r"\d+\s*(/|of)\s*\d+", word) for word in bad):
-        text += (
-            " If these are shares, divide them, or write two columns of a long table, n_correct and n_trials; if not:"
-        )
+        text += " If these are shares, divide them, or write two columns of a long table, n_correct and n_trials."
     if 2 * sum(word.endswith(("]", "}")) for word in bad) > len(bad):
         return (
             f"{text} A response is one value; a list of several must be so in every row of a long table, and of an "

@@ -186,7 +186,9 @@ def matrix_of_rows(
                 tell_of_look_alikes(rows.source, matrix.items[name].drop_nulls().unique(maintain_order=True), name)
         refuse_means(matrix, rows.source)
         warn_of_scales(
-            matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
+            *(matrix.responses, spec.max_response),
+            (matrix.models["model_id"], matrix.items["scenario"], matrix.items["item_id"]),
+            rows.source,
         )
         warn_of_odd(matrix, rows.source)
         return without_empty(matrix, rows.source)

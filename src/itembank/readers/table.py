@@ -666,8 +666,9 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     program, metrics = program_for(values)
     if not program:
         return f"holds no answers of models to items{summary_of(metrics)}."
-    outer = re.search(r"(\$\w+) \| .value \| to_entries\[\] \| .key as \$model", program)
-    more = f" (if the outer keys are models, exchange as {outer[1]} and as $model)" if outer else ""
+    keys = re.search(r"\.key as (\$\w+) \| \.value \| to_entries\[\] \| \.key as (\$\w+)", program)
+    others = "models" if keys and keys[2] == "$model" else "items"
+    more = f" (if the outer keys are {others}, exchange as {keys[1]} and as {keys[2]})" if keys else ""
     if re.search(r"select\(\S+\)", program):
         more += " Its rows are options of questions, of which it takes those that were chosen."
     return (

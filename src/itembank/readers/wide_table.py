@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.chosen_rows import TIMES
 from itembank.readers.columns import (
     MEANS,
     NAMES_IN_TURN,
@@ -51,7 +52,18 @@ ANSWERS = ("answer", *RIGHT_ANSWERS, *GIVEN_ANSWERS)
 ABOUT_THINGS = (
     *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
     *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata", "seed", "temperature"),
-    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
+    *(
+        "difficulty",
+        "discrimination",
+        "guessing",
+        "pvalue",
+        "passrate",
+        "solverate",
+        "facility",
+        "level",
+        "fold",
+        "turn",
+    ),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
 HIGHEST = (
@@ -174,7 +186,11 @@ def _ids_and_values(
     else:
         is_mostly = 2 * np.count_nonzero(is_neither, axis=0) > np.count_nonzero(known, axis=0)
         mostly = [one for one, own in zip(others, is_mostly, strict=True) if own]
-        _warn_of_no_responses(table.source, others, shares, mostly, key, is_told=spec.format != "auto")
+        _warn_of_no_responses(
+            *(table.source, others, shares, mostly, key),
+            is_told=spec.format != "auto",
+            are_rows=found_ids is not None and bool(found_ids[0].is_duplicated().any()),
+        )
     names = names_of(found_ids[0]).to_list() if found_ids is not None and spec.format == "auto" else []
     beside = (
         [one for one in names if is_called(one, (*HIGHEST, *ANSWERS, *ABOUT_THINGS)) and one != "y"]
@@ -202,14 +218,19 @@ def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
     return how_to_compare(frame) or to_list or to_take * bool(called)
 
 
-def things_of(names: Sequence[str], key: str, shares: Sequence[str] = ()) -> list[str]:
+def things_of(names: Sequence[str], key: str, shares: Sequence[str] = (), *, are_rows: bool = False) -> list[str]:
     """Return the columns that by name are what is known of items, or models, or sum them up.
 
-    `shares` have something between 0 and 1. Flags are beside items or models, not among them as functions are.
+    `shares` have something between 0 and 1; models have several rows if `are_rows`. Flags are beside items or models,
+    not among them as functions are.
     """
     usual = (*ABOUT_THINGS, *((*MEANS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
     measures = [name for name in shares if is_measure(name) and not SUMMARIES.search(name)]
     told = [name in measures or is_called(name, usual) for name in names]
+    if key == "item_id" or are_rows:  # benchmarks may be called as what models are told apart by
+        told = [
+            one or kind_of(name) != "unknown" or is_called(name, TIMES) for one, name in zip(told, names, strict=True)
+        ]
     are_flags = [OF_THINGS.match(name) is not None for name in names]
     rest = [place for place, one in enumerate(zip(told, are_flags, strict=True)) if not any(one)]
     are_among = any(are_flags[rest[0] : rest[-1]]) if rest else False
@@ -217,7 +238,14 @@ def things_of(names: Sequence[str], key: str, shares: Sequence[str] = ()) -> lis
 
 
 def _warn_of_no_responses(
-    source: str, names: Sequence[str], shares: Sequence[str], mostly: Sequence[str], key: str, *, is_told: bool
+    source: str,
+    names: Sequence[str],
+    shares: Sequence[str],
+    mostly: Sequence[str],
+    key: str,
+    *,
+    is_told: bool,
+    are_rows: bool,
 ) -> None:
     """Warn of columns that may hold something else: `shares` have some, `mostly` most between 0 and 1.
 
@@ -230,8 +258,8 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
-    things = [] if is_told else things_of(names, key, shares)
-    if 0 < len(things) < len(names):
+    things = [] if is_told else things_of(names, key, shares, are_rows=are_rows)
+    if things:
         known, read = ("models", "items") if key == "model_id" else ("items", "models")
         layout = WIDE_MODELS if key == "model_id" else WIDE_ITEMS
         ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
@@ -291,16 +319,15 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
         )
     elif verdicts and (rest := [name for name in others if name not in verdicts]):
         advice = f" {shown(verdicts)} say in words what is right.{_how_to_leave_out(rest)}"
-    else:
+    elif not (advice := _how_to_compare_each(table.frame, column, others) if key == "item_id" else ""):
         scenario = "" if verdicts else _scenario_advice(table, responses, about)
         advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
-    compare = _how_to_compare_each(table.frame, column, others) if key == "item_id" else ""
     kept, word = ", ".join(name for name in (column, *about) if name), "an item" if key == "model_id" else "a model"
     is_share = any(re.search(r"\d\s*%'", text) for text in found)
     signs = " Percent signs are read where all responses have one." if is_share else ""
     return (
         f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
-        f"hold something else: {first_few(found)}.{signs}{scenario}{advice.lstrip() if scenario else advice}{compare}"
+        f"hold something else: {first_few(found)}.{signs}{scenario}{advice.lstrip() if scenario else advice}"
     )
 
 
@@ -318,6 +345,10 @@ def _on_other_scales(values: FloatArray, names: Sequence[str] | pl.Series) -> di
     tops = np.max(np.where(np.isnan(values), -np.inf, values), axis=0)
     scales = np.where(is_far, np.where(tops > 1.0, np.searchsorted([1.0, 10.0, 100.0], tops), 4), 0)
     is_unlike = scales != np.bincount(scales).argmax()
+    lows = np.min(np.where(np.isnan(values), np.inf, values), axis=0)
+    is_unlike &= is_far | (
+        lows < max(lows[~is_unlike].min(), 1e-9)
+    )  # of marks that begin at 1 an item may have 1 alone
     unlike = np.flatnonzero(is_unlike & ~np.isin(tops, tops[~is_unlike]))  # easy and hard items of one scale end alike
     if len(values) < FEW_ROWS and 2 * unlike.size >= len(names):  # then a mark may be 1 by chance
         return {}
@@ -431,7 +462,8 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
         return ""
     texts = {name: as_text(table.frame[name]) for name in responses.bad}  # lists of some kinds cannot be counted
     words = [name for name, text in texts.items() if text.str.contains(r"\p{L}").any()]
-    alike = [name for name in words if 2 * texts[name].n_unique() <= table.frame.height]
-    if not alike:
+    others = [name for name in words if not (is_called(name, ANSWERS) or "model" in plain_name(name))]
+    alike = [name for name in others if 2 * texts[name].n_unique() <= table.frame.height]
+    if not 0 < 2 * len(alike) <= table.frame.width:
         return ""
     return f" If {alike[0]!r} is the scenario of an item, add: {how(columns={'scenario': alike[0]})}\n"
