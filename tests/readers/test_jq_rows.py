@@ -446,3 +446,10 @@ def test_programs_beside_the_code_read_what_their_tools_write(program, path, doc
     matrix = read_jq(put(tmp_path / path, document), str(examples / f"{program}.jq"))
     assert matrix.model_ids == [model]
     assert matrix.responses[0][: len(responses)].tolist() == responses
+
+
+def test_of_answers_by_two_keys_the_fewer_are_models():
+    by_model = {model: {f"q{k}": k % 2 for k in range(4)} for model in "ab"}
+    by_item = {f"q{k}": dict.fromkeys("ab", k % 2) for k in range(4)}
+    outer = [program_for([one])[0].partition(".value")[0].split()[-2] for one in (by_model, by_item)]
+    assert outer == ["$model", "$item"]

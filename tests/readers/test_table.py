@@ -574,3 +574,12 @@ def test_folders_may_be_models_and_files_tasks(tmp_path):
         matrix = read(tmp_path, jq=program, prefix_scenario=True)
     assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["arc/0", "arc/1", "gsm/0", "gsm/1"])
     assert matrix.responses.tolist() == [[1, 1, 1, 0], [0, 1, 0, 0]]
+
+
+def test_numbers_that_passed_and_failed_are_divided_by_their_sum(tmp_path):
+    table = "model_id,item_id,passed,failed\na,x,1,3\na,y,1,0\n"
+    said = refused(tmp_path, table.replace("passed", "correct").replace("failed", "wrong"))
+    assert "'correct' must be right or wrong, and may be a number beside 'wrong'" in said
+    pytest.importorskip("jq", reason="needs the extra jq")
+    program = re.findall("add: --jq '(.*?)'; if", refused(tmp_path, table))[0]
+    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[0.25, 1.0]]

@@ -241,3 +241,17 @@ def test_answers_of_many_models_are_compared_with_the_right_ones(tmp_path):
         made = read_text(tmp_path, table, jq=program)
         assert (made.model_ids, made.item_ids) == (["a", "b"], ["1", "2", "3"])
         assert made.responses.tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_a_column_that_came_twice_and_rows_of_runs_are_told(tmp_path):
+    warns("'q1.1' may be columns whose name came twice", read_text, tmp_path, "model_id,q1,q1.1,q2\na,1,0,1\nb,1,1,1\n")
+    table = "model_id,run,q1,q2\na,0,1,0\na,1,0,1\nb,0,1,1\nb,1,0,0\n"
+    warns("'run' may tell of models, and count as items", read_text, tmp_path, table, repeats="mean")
+    says = "'turn', 'tstamp' may tell of items, and count as models"
+    warns(says, read_text, tmp_path, "item_id,turn,tstamp\n1,1,1\n2,1,1\n")
+
+
+def test_marks_from_one_have_no_zero_and_an_item_may_have_ones_alone(tmp_path):
+    table = "model_id,q1,q2,q3\na,1,5,4\nb,1,2,5\nc,1,3,2\n"
+    assert "--drop-column" not in refused(tmp_path, table)
+    assert "'q1' at 1. To leave these out" in refused(tmp_path, table.replace("b,1", "b,0"))

@@ -198,6 +198,7 @@ def _check_beside(
                 DataWarning,
             )
     _warn_of_error_texts(source, columns, first)
+    _refuse_numbers(source, columns, response, first)
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
     is_score = is_vague or plain_name(response) in {"score", "probability"}
@@ -248,6 +249,23 @@ def _warn_of_error_texts(
                 f"{source}: {plural(len(broken), 'row', 'have')} {shown(sorted({*broken}), 2)} as {name!r}, and their "
                 f"responses count all the same. If these answers were lost, add: {how(jq=told)}",
                 DataWarning,
+            )
+
+
+def _refuse_numbers(
+    source: str, columns: Sequence[str], response: str, first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
+    """Raise `DataError` where a verdict may be a number of right ones, for a number of wrong ones is beside it."""
+    wrong = [n for n in columns if is_called(n, ("failed", "incorrect", "wrong")) and is_called(response, VERDICTS)]
+    if len(wrong) == 1:
+        counts, bad = numbers(first({response, *wrong}))
+        if not bad and (counts > 1.0).any():
+            at, at_wrong = jq_key(response), jq_key(wrong[0])
+            share = f"response: (({at} | tonumber) / (({at} | tonumber) + ({at_wrong} | tonumber)))}}"
+            raise DataError(
+                f"{source}: {response!r} must be right or wrong, and may be a number beside {wrong[0]!r}. To divide by "
+                f"the sum of both, add: {how(jq=row_program(columns).rpartition('response: ')[0] + share)}; if "
+                f"{response!r} alone is the response, add: {how(columns={'response': response})}"
             )
 
 

@@ -52,30 +52,12 @@ ANSWERS = ("answer", *RIGHT_ANSWERS, *GIVEN_ANSWERS)
 ABOUT_THINGS = (
     *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
     *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata", "seed", "temperature"),
-    *(
-        "difficulty",
-        "discrimination",
-        "guessing",
-        "pvalue",
-        "passrate",
-        "solverate",
-        "facility",
-        "level",
-        "fold",
-        "turn",
-    ),
+    *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
+    *("turn", "theta", "ability", "se"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
 HIGHEST = (
-    "max",
-    "maxscore",
-    "maxpoints",
-    "maxmarks",
-    "maxmark",
-    "maximum",
-    "pointspossible",
-    "possiblepoints",
-    "outof",
+    *("max", "maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof"),
 )
 """What others call the highest mark of a row, or column, in the same way."""
 METRICS = re.compile(
@@ -265,6 +247,13 @@ def _warn_of_no_responses(
         ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
         warn(f"{source}: {shown(things)} may tell of {known}, and count as {read}. If they do, {ways}", DataWarning)
         mostly = [name for name in mostly if name not in things]
+    twice = [name for name in names if re.fullmatch(r"\D.*\.\d+", name) and name.rpartition(".")[0] in names]
+    if twice and not is_told:
+        warn(
+            f"{source}: {shown(twice)} may be columns whose name came twice, as pandas calls them, and count. "
+            f"If they are the same, add: {how(drop_columns=tuple(twice))}",
+            DataWarning,
+        )
     # items may well be graded where most are not, and so may judges; models are asked the same items
     mostly = [name for name in mostly if "judge" not in map(kind_of, re.split(r"[\W\d_]+", name))]
     if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
@@ -346,9 +335,7 @@ def _on_other_scales(values: FloatArray, names: Sequence[str] | pl.Series) -> di
     scales = np.where(is_far, np.where(tops > 1.0, np.searchsorted([1.0, 10.0, 100.0], tops), 4), 0)
     is_unlike = scales != np.bincount(scales).argmax()
     lows = np.min(np.where(np.isnan(values), np.inf, values), axis=0)
-    is_unlike &= is_far | (
-        lows < max(lows[~is_unlike].min(), 1e-9)
-    )  # of marks that begin at 1 an item may have 1 alone
+    is_unlike &= is_far | (lows < 1.0) | (lows[~is_unlike].min() < 1.0)  # of marks from 1 an item may have 1 alone
     unlike = np.flatnonzero(is_unlike & ~np.isin(tops, tops[~is_unlike]))  # easy and hard items of one scale end alike
     if len(values) < FEW_ROWS and 2 * unlike.size >= len(names):  # then a mark may be 1 by chance
         return {}

@@ -115,11 +115,7 @@ SOURCES: Mapping[str, Source] = {
         files=("*_score.json",),
         hint="They are in score/<model>/.",
         beside=(
-            *(
-                f"{folder}{deep}/*_result.json"
-                for folder in ("result", "result[_-]*")
-                for deep in ("/*", "/*/*", "/*/*/*")
-            ),
+            *(f"result{end}/*/{deep}*_result.json" for end in ("", "[_-]*") for deep in ("", "*/", "*/*/")),
             "score*/data*.csv",
         ),
     ),
@@ -131,7 +127,7 @@ SOURCES: Mapping[str, Source] = {
         hint="LiveCodeBench writes them with --evaluate.",
         beside=("*_eval.json",),
     ),
-    "mmlu-pro": Source("outputs of MMLU-Pro's models", files=("model_outputs_*.zip",), beside=("*_summary.json",)),
+    "mmlu-pro": Source("outputs of MMLU-Pro's models", files=("model_outputs_*.zip",)),
     "open-eval": Source(
         "response tables of OpenEval", files=("response/*.parquet",), takes=("metric",), is_told_by_name=False
     ),
