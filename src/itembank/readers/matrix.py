@@ -174,31 +174,34 @@ NO_MODEL = (
     r"|performance|accuracy|score|baseline|correct|right|passed)*$"
 )
 """What is called as the best or a vote of several models, as people, or as chance."""
+NO_LETTERS = r"[^\p{L}\p{N}]"
+
+
+def tell_of_no_models(rows: ResponseRows) -> ResponseRows:
+    """Return rows, with a warning of models that are called as no single model is."""
+    ids = rows.models["model_id"]
+    others = ids.filter(ids.str.to_lowercase().str.replace_all(NO_LETTERS, "").str.contains(NO_MODEL)).to_list()
+    if 0 < len(others) < len(ids):
+        warn(
+            f"{rows.source}: {shown(others)} may be several models, people or chance, and count as models. If they "
+            f"shall not, delete their rows; or, if they are columns, add: {how(drop_columns=tuple(others))}",
+            DataWarning,
+        )
+    return rows
 
 
 def refuse_means(matrix: ResponseMatrix, source: str) -> None:
-    """Raise `DataError` where items, or models, are called means or spreads and mostly hold those of the others.
-
-    A `DataWarning` names models that are called as no single model is.
-    """
+    """Raise `DataError` where items, or models, are called means or spreads and mostly hold those of the others."""
     problems = []
     for axis, key in enumerate(("model_id", "item_id")):
         ids = (matrix.models, matrix.items)[axis][key]
-        plain = ids.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
-        called = plain.str.contains(MEANS).to_numpy()
+        called = ids.str.to_lowercase().str.replace_all(NO_LETTERS, "").str.contains(MEANS).to_numpy()
         names = [ids[place] for place in _places_of_means(matrix, called, axis)] if called.any() else []
         if names:
             problems.append(
                 f"each {key.removesuffix('_id')} must have responses of its own, got {shown(names)}, which holds "
                 "the means or sums of all others, or their spread. Delete it; if it is a column, add: "
                 f"{how(drop_columns=tuple(names))}"
-            )
-        others = ids.filter(plain.str.contains(NO_MODEL)).to_list() if axis == 0 else []
-        if 0 < len(others) < len(ids) and not problems:
-            warn(
-                f"{source}: {shown(others)} may be several models, people or chance, and count as models. If they "
-                f"shall not, delete their rows; or, if they are columns, add: {how(drop_columns=tuple(others))}",
-                DataWarning,
             )
     if problems:
         raise DataError(f"{source}: " + "\n".join(problems))

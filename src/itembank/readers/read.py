@@ -31,6 +31,7 @@ from itembank.readers.matrix import (
     known_table,
     read_known,
     refuse_means,
+    tell_of_no_models,
     to_matrix,
     warn_of_lost,
     warn_of_odd,
@@ -326,7 +327,9 @@ def _read_source(
         _check_metric(parts, spec)
     if spec.repeats == "last":
         _tell_last(parts)
-    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+    joined = join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
+    joined = joined if source_format == "responses" else tell_of_no_models(joined)
+    return _with_own_trials(only_wanted(joined, spec), parts)
 
 
 def _tell_last(parts: Sequence[ResponseRows]) -> None:
@@ -435,7 +438,7 @@ def _of_table(table: Any, spec: ReadingSpec, models: Any, items: Any) -> Respons
         _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
         seen.check(spec)
-        return [only_wanted(rows, spec)]
+        return [only_wanted(tell_of_no_models(rows), spec)]
 
     return matrix_of_rows(read, spec, models=models, items=items)
 
