@@ -65,7 +65,7 @@ METRICS = re.compile(
     r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
 )
 """What a metric of one model's answers, or how they were asked for, is called: that is no model."""
-OF_THINGS = re.compile(r"(is|has|uses?|with|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
+OF_THINGS = re.compile(r"(is|has|uses?|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
 """Beginning of other such names: is_final, use_tools, n_options."""
 
 
