@@ -202,9 +202,10 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
                 raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}{value}")
             if len(arguments) > n_places and not code.co_flags & inspect.CO_VARARGS:
                 others = ", ".join(f"{name}=..." for name in names[n_places : n_places + 4])
+                files = " Write several files as a list: [a, b]." if names[0] == "results" else ""
                 raise TypeError(
                     f"{function.__name__}({', '.join(names[:n_places])}, ...) takes other arguments by name, such as "
-                    f"{others}, got {len(arguments)} without names."
+                    f"{others}, got {len(arguments)} without names.{files}"
                 )
             return function(*arguments, **named)
 

@@ -225,7 +225,7 @@ def test_a_folder_gives_its_files_of_json(run, folder):
         assert run("import", "langsmith", *words, "-o", "o.parquet").code == code
     (folder / "none").mkdir()
     command = ("import", "none", "--jq", "langsmith.jq", "-o", "o.parquet")
-    run.fails(1, "none: must hold files of JSON for the program of jq, got none", *command)
+    run.fails(1, "none: must hold files of JSON, or tables, for the program of jq, got none", *command)
 
 
 def test_every_reader_of_new_results_takes_the_program(folder, run):

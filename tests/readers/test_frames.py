@@ -132,6 +132,11 @@ def test_a_program_of_jq_makes_rows_of_a_table_in_memory_too():
     ({"deleted": [0, 0, 1]}, "may tell which rows count, .* add: where={'deleted': '0'}"),
     ({"is_valid": [True, False, True]}, "may tell which rows count, .* add: where={'is_valid': '[Tt]rue'}"),
     ({"label": [1.0, 0.0, 0.5]}, "'label' is called as the right answers"),
+    ({"deleted_at": ["", "2026-01-01", ""]}, "may tell which rows count, .* add: where={'deleted_at': ''}"),
+    ({"skipped": [False, True, False]}, "may tell which rows count, .* add: where={'skipped': '[Ff]alse'}"),
+    ({"parse_error": [0, 1, 0]}, "1 row has '1' as 'parse_error', .* add: columns={'error': 'parse_error'}"),
+    ({"judge_error": ["", "no JSON", ""]}, "1 row has 'no JSON' as 'judge_error'"),
+    ({"output": ["4", "ERROR: rate limit exceeded", "5"]}, "1 row has 'ERROR: rate limit exceeded' as 'output'"),
     ({"response": [3.0, 0.0, 5.0], "max_score": 5}, "'max_score' beside it may say of how many it is"),
 ])  # fmt: skip
 def test_columns_beside_are_looked_at_as_in_files(tmp_path, beside, says):

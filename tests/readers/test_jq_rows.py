@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -413,3 +414,42 @@ def test_rows_and_objects_of_many_are_looked_through_once(monkeypatch):
     looked.clear()
     program_for([{f"k{k}": {"a": {"b": k}} for k in range(1000)}])
     assert sum(looked) < 10_000
+
+
+def test_a_program_of_rows_reads_a_list_of_them(tmp_path):
+    """Advice for tables, `. + {...}`, failed where the table was a JSON list."""
+    rows = [{"q": k, "pred": "AB"[k % 2], "gold": "A"} for k in range(3)]
+    program = ". + {model_id: $stem, item_id: .q, response: (.pred == .gold)}"
+    assert read_jq(put(tmp_path / "r.json", rows), program).responses.tolist() == [[1.0, 0.0, 1.0]]
+    with pytest.raises(DataError, match=r"fails at record 1: .* The record is \[.{1,200}$"):
+        read_jq(tmp_path / "r.json", f"{program} | error")
+
+
+DEEPEVAL = {"testCases": [
+    {"name": f"test_case_{k}", "metricsData": [{"name": "Correctness [GEval]", "score": k / 4, "evaluationModel": "j"}]}
+    for k in range(3)
+]}  # fmt: skip
+SIMPLE = {"metadata": {"example_level_metadata": [{"prompt_id": f"p{k}", "score": k - 1.0} for k in range(3)]}}
+MLFLOW = {"columns": ["inputs", "answer_correctness/v1/score"], "data": [["a", 1], ["b", 3], ["c", None]]}
+
+
+@pytest.mark.parametrize(("program", "path", "document", "model", "responses"), [
+    ("deepeval", "20260101_120000.json", DEEPEVAL, "20260101_120000", [0, 0.25, 0.5]),
+    ("simple_evals", "healthbench_hard_gpt-4.1_20260101_120000_allresults.json", SIMPLE, "gpt-4.1", [0, 0, 1]),
+    ("simple_evals", "healthbench_o3_20260101_120000_allresults.json", SIMPLE, "o3", [0, 0, 1]),
+    ("mlflow", "mlruns/0/run-a/artifacts/eval_results_table.json", MLFLOW, "run-a", [0, 0.5]),
+    ("mlflow", "run-b/eval_results_table.json", MLFLOW, "run-b", [0, 0.5]),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:lost answers")
+def test_programs_beside_the_code_read_what_their_tools_write(program, path, document, model, responses, tmp_path):
+    examples = Path(__file__).resolve().parents[2] / "examples" / "jq"
+    matrix = read_jq(put(tmp_path / path, document), str(examples / f"{program}.jq"))
+    assert matrix.model_ids == [model]
+    assert matrix.responses[0][: len(responses)].tolist() == responses
+
+
+def test_of_answers_by_two_keys_the_fewer_are_models():
+    by_model = {model: {f"q{k}": k % 2 for k in range(4)} for model in "ab"}
+    by_item = {f"q{k}": dict.fromkeys("ab", k % 2) for k in range(4)}
+    outer = [program_for([one])[0].partition(".value")[0].split()[-2] for one in (by_model, by_item)]
+    assert outer == ["$model", "$item"]

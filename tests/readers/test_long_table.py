@@ -284,7 +284,6 @@ def test_means_last_ones_and_copies_of_attempts():
     ("created_at", ["2026-01-02 10:00", "2026-01-02 11:00", "2025-12-31 12:00"], 1),
     ("created_at", ["2026-01-02T10:30+01:00", "2026-01-02T10:00+00:00", "2026-01-02 09:45:00 UTC"], 1),
     ("created_at", ["2026-01-02T10:30+01:00", "2026-01-02T10:00", "2026-01-02T09:45Z"], 2),
-    ("date", ["12/31/2025", "01/02/2026", "01/01/2026"], 2),
     ("attempt", [1, 2, 2], 2), ("seed", [2, 10, 1], 2),
 ])  # fmt: skip
 def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last, tmp_path):
@@ -299,6 +298,16 @@ def test_a_column_tells_the_last_attempt_if_it_has_an_order(column, values, last
             np.testing.assert_array_equal(matrix.responses, [[last / 4, np.nan], [np.nan, 1]])
     if last == 2 and column != "seed":
         warns(f"those in '{column}' do not: the row that comes last counts", read, frame, repeats="last")
+
+
+def test_times_that_are_not_understood_order_no_attempts(tmp_path):
+    """In the order of the file the attempt of December 31 was the last, in silence but for a note."""
+    times = ("1/2/2026 9:05 AM", "12/31/2025 11:59 PM")
+    rows = [("a", "x", k, time) for k, time in enumerate(times)]
+    frame = rows_as_table(*rows, columns=("model_id", "item_id", "response", "timestamp"))
+    says = "got '1/2/2026 9:05 AM' as 'timestamp'. Write them so; .* add: drop_columns=..timestamp"
+    refuses(says, read, frame, repeats="last")
+    assert read(frame, repeats="last", drop_columns=("timestamp",)).responses.tolist() == [[1.0]]
 
 
 @settings(deadline=None)

@@ -134,7 +134,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:.*'null' is read as")
+@pytest.mark.filterwarnings("ignore:.*(.null. is read as|models and items have the same ids)")
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_strange_ids_are_kept_to_the_letter(suffix, tmp_path):
     frame = pl.DataFrame({"model_id": STRANGE, "item_id": STRANGE[::-1], "response": [1.0] * len(STRANGE)})
@@ -300,3 +300,26 @@ def test_what_only_one_verdict_was_recorded_of_is_told(value, says):
     ]
     assert warns(f"all 24 responses {says} for them", read_responses, rows).n_items == 10
     assert read_responses(rows[:8]).n_items == 8
+
+
+@pytest.mark.parametrize(("answer", "item", "says"), [
+    (lambda model, k: (model + k) % 2, lambda model, k: f"{model}-{k}", "no item was asked of two models"),
+    (lambda model, k: k % 2, lambda model, k: k, "all models have the same responses, as right answers are"),
+    (lambda model, k: 0.5 if model == k else (model + k) / 9, lambda _, k: f"m{k}", "models and items have the same"),
+])  # fmt: skip
+def test_what_looks_as_if_something_else_was_read_is_told(answer, item, says):
+    n_items = 4 if says.startswith("models") else 8
+    rows = [
+        {"model_id": f"m{model}", "item_id": item(model, k), "response": float(answer(model, k))}
+        for model in range(4)
+        for k in range(n_items)
+    ]
+    warns(says, read, [row | {"item_id": str(row["item_id"])} for row in rows])
+
+
+def test_tables_of_items_are_in_memory_or_in_files_and_several_files_are_a_list(tmp_path):
+    path = put(tmp_path / "r.csv", f"{LONG}a,x,1\n")
+    items = pl.DataFrame({"item_id": ["x"], "weight": [2.0]})
+    assert read_responses(path, items=items).items["weight"].to_list() == [2.0]
+    with pytest.raises(TypeError, match=r"got 2 without names\. Write several files as a list"):
+        read_responses(path, path)

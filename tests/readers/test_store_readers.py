@@ -222,3 +222,29 @@ def test_live_code_bench_averages_are_left_out_of_a_folder_and_refused_by_name(t
     (tmp_path / "none").mkdir()
     refuses("holds no ", rows_of, "livecodebench", tmp_path / "none")
     assert not is_live_code_bench({"question_id": 1})
+
+
+def test_evalplus_before_0_2_says_success_and_bigcodebench_has_one_status(tmp_path):
+    """All samples were wrong, in silence."""
+    old = old_style(
+        {"HumanEval/0": [("success", "success"), ("success", "failed")], "HumanEval/1": [("timed out",) * 2]}
+    )
+    write(tmp_path / "a_eval_results.json", {"eval": old})
+    assert rows_of("evalplus", tmp_path).response.tolist() == [0.5, 0.0]
+    new = {f"BigCodeBench/{k}": [{"task_id": k, "status": one}] for k, one in enumerate(("pass", "fail", "timeout"))}
+    path = write(tmp_path / "b" / "m_eval_results.json", {"date": "...", "eval": new})
+    rows = rows_of("evalplus", path)
+    assert (rows.response.tolist(), rows.items["scenario"].unique().to_list()) == ([1.0, 0.0, 0.0], ["bigcodebench"])
+
+
+def test_lists_of_mmlu_pro_are_read_beside_its_summaries(tmp_path):
+    """They were refused as files of BFCL, which end alike."""
+    about = {"category": "law", "options": ["x", "y"], "model_outputs": "..."}
+    for model, picked in (("m", "AB"), ("n", "A")):
+        answers = [{"question_id": k, "answer": "A", "pred": one, **about} for k, one in enumerate([*picked, None])]
+        write(tmp_path / model / "law_result.json", answers)
+        write(tmp_path / model / "law_summary.json", {"total": {"acc": 0.5, "corr": 1, "wrong": 1}})
+    matrix = read(tmp_path)
+    assert (matrix.model_ids, matrix.items["subscenario"].unique().to_list()) == (["m", "n"], ["law"])
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, 0], [1, 0, np.nan]])
+    assert read(write(tmp_path / "b" / "gpt.json", answers)).model_ids == ["gpt"]

@@ -1,5 +1,6 @@
 """Tables whose columns have other names than ours, and responses with percent signs."""
 
+import ast
 import json
 import re
 import warnings
@@ -365,7 +366,7 @@ def test_a_line_of_too_many_or_too_few_fields_is_named(tmp_path):
     ("a,x,1\nb,x,0\n", r"got columns 'a', 'x', '1'\. '1' may be no name: if the first line is a row, put one before"),
     ("system,0,1\na,0,1\n", r"'0' may be no name: .* Say which column names the model"),
     ("a,1,0,1\nb,1,1,0\n", r"more than once: '1'\. '1' may be no name: if the first line is a row, put one before it:"),
-    ("model_id item_id response\na x 1\n", r"Separate columns by commas, tabs or semicolons, not by blanks\."),
+    ("model_id item_id response\na x 1\n", "by commas, tabs or semicolons, not by blanks"),
 ])  # fmt: skip
 def test_a_table_without_names_or_separators_is_told(tmp_path, text, says):
     refuses(says, read_text, tmp_path, text)
@@ -529,3 +530,56 @@ def test_a_total_beside_right_and_wrong_is_no_highest_mark(tmp_path, name, total
     table = f"model,question_id,score,{name}\na,1,1,{total}\na,2,0,{total}\n"
     assert warns("as item_id", read_text, tmp_path, table).responses.tolist() == [[1, 0]]
     assert "got 7 and 9. To divide" in refused(tmp_path, f"model,question_id,score,{name}\na,1,7,9\na,2,0,9\n")
+
+
+def test_a_score_beside_a_label_may_be_a_probability(tmp_path):
+    rows = "\n".join(f"{k},{k % 2},0.{k + 1}" for k in range(6))
+    table = f"item_id,y,score\n{rows}\n"
+    with pytest.warns(DataWarning) as caught:
+        read_text(tmp_path, table)
+    (program,) = re.findall("is the probability of 1, add: jq=(['\"])(.*)\\1; if not", str(caught[0].message))
+    pytest.importorskip("jq", reason="needs the extra jq")
+    made = read_text(tmp_path, table, jq=program[1])
+    np.testing.assert_allclose(made.responses, [[0.9, 0.2, 0.7, 0.4, 0.5, 0.6]])
+
+
+def test_rows_that_were_taken_back_and_broken_outputs_can_be_left_out(tmp_path):
+    table = "model_id,item_id,response,deleted_at,output\na,x,1,,4\na,y,0,2026-01-01,5\na,z,0,,API Error: HTTP 429\n"
+    with pytest.warns(DataWarning, match="'API Error: HTTP 429' as 'output'.* add: jq=") as caught:
+        assert read_text(tmp_path, table, where={"deleted_at": ""}).item_ids == ["x", "z"]
+    pytest.importorskip("jq", reason="needs the extra jq")
+    said = next(str(one.message) for one in caught if "jq=" in str(one.message))
+    program = ast.literal_eval(said.rpartition("add: jq=")[2])
+    matrix = warns("", read_text, tmp_path, table, jq=program)
+    assert (matrix.responses[0, :2].tolist(), matrix.lost.in_words) == ([1.0, 0.0], "1 harness error")
+
+
+@pytest.mark.parametrize("value", ["3/5", "2 of 4"])
+def test_counts_of_attempts_are_no_words_for_right_and_wrong(tmp_path, value):
+    said = refused(tmp_path, f"model_id,item_id,response\na,x,{value}\na,y,0/5\n")
+    assert "If these are shares, divide them, or write two columns of a long table, n_correct and n_trials" in said
+
+
+def test_folders_may_be_models_and_files_tasks(tmp_path):
+    for model in "ab":
+        for task in ("arc", "gsm"):
+            put(tmp_path / model / f"{task}.csv", f"question_id,score\n0,{int(model == 'a')}\n1,{int(task == 'arc')}\n")
+    with command_line_words(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        said = refuses("If folders are models, and files tasks, add: --jq", read, tmp_path)
+    pytest.importorskip("jq", reason="needs the extra jq")
+    program = re.findall("--jq '(.*)' --prefix-scenario", said)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        matrix = read(tmp_path, jq=program, prefix_scenario=True)
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["arc/0", "arc/1", "gsm/0", "gsm/1"])
+    assert matrix.responses.tolist() == [[1, 1, 1, 0], [0, 1, 0, 0]]
+
+
+def test_numbers_that_passed_and_failed_are_divided_by_their_sum(tmp_path):
+    table = "model_id,item_id,passed,failed\na,x,1,3\na,y,1,0\n"
+    said = refused(tmp_path, table.replace("passed", "correct").replace("failed", "wrong"))
+    assert "'correct' must be right or wrong, and may be a number beside 'wrong'" in said
+    pytest.importorskip("jq", reason="needs the extra jq")
+    program = re.findall("add: --jq '(.*?)'; if", refused(tmp_path, table))[0]
+    assert read_text(tmp_path, table, jq=program).responses.tolist() == [[0.25, 1.0]]

@@ -235,3 +235,10 @@ def test_metrics_are_taken_in_order_of_preference_by_scenario(tmp_path):
 def test_a_metric_that_no_column_names_is_refused(tmp_path, text):
     (tmp_path / "r.csv").write_text(text)
     refuses("be named by a column of a long table, got metric 'acc'", read_responses, tmp_path / "r.csv", metric="acc")
+
+
+def test_ids_that_start_anew_in_what_nobody_knows_are_joined():
+    rows = [("m", src, str(k), (k + len(src)) % 2) for src in ("gsm8k", "arcs") for k in range(4)]
+    frame = pl.DataFrame(rows, schema=["model_id", "src", "item_id", "response"], orient="row")
+    says = r"if ids of items start anew in each, add: spec=ReadingSpec\(columns={'item_id': 'src\+item_id'}\)"
+    refuses(says, read, frame)

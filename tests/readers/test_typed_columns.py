@@ -36,7 +36,7 @@ def test_digits_and_ids_that_look_like_numbers_stay(tmp_path):
     assert read(tmp_path / "r.csv").model_ids == names
 
 
-@pytest.mark.filterwarnings("ignore:lost answers")
+@pytest.mark.filterwarnings("ignore:lost answers", "ignore:.*all models have the same")
 @pytest.mark.parametrize(
     ("last", "choices", "expected"),
     [("NA", {}, np.nan), ("true", {}, 1.0), (" 0.5 ", {}, 0.5), ("-9", {"missing_values": ("-9",)}, np.nan)],

@@ -193,3 +193,65 @@ def test_what_is_known_of_things_is_told_where_it_counts_as_responses(tmp_path, 
         assert warns(f"{says}format='{layout}'", read_text, tmp_path, table).responses.size == 6
     assert read_text(tmp_path, table, format=layout).responses.size == 6
     assert read_text(tmp_path, table, drop_columns=(name,)).responses.size == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["best", "Majority vote", "oracle", "human expert", "best-of-3", "any_correct", "agree"]
+)
+def test_what_is_no_single_model_is_named(tmp_path, name):
+    for table in (f"item_id,a,b,{name}\nx,1,0,1\ny,0,0,1\n", f"model_id,x,y\na,1,0\nb,0,0\n{name},1,1\n"):
+        says = f"{name!r} may be several models, people or chance, and count as models.* add: drop_columns="
+        assert warns(says, read_text, tmp_path, table).n_models == 3
+
+
+@pytest.mark.parametrize("name", ["Human-Like-7B", "oracle@2.0", "bestmodel-x", "n", "7"])
+def test_names_of_models_raise_no_alarm(tmp_path, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_text(tmp_path, f"item_id,a,b,{name}\nx,1,0,1\ny,0,0,1\n").n_models == 3
+
+
+@pytest.mark.parametrize("name", ["weight", "Difficulty", "max", "Max Points", "answer key"])
+def test_a_row_that_tells_of_items_is_no_model(tmp_path, name):
+    """It was a model with the weights for answers, and marks were divided by the largest of all."""
+    table = f"model_id,x,y\na,1,0\nb,0,1\n{name},0.5,1\n"
+    assert f"got {name!r}, which may tell of items. Delete it" in refused(tmp_path, table)
+    assert read_text(tmp_path, table, format="wide-models").n_models == 3
+
+
+def test_functions_are_called_as_flags_are_and_are_items(tmp_path):
+    names = ["has_close_elements", "add", "is_prime", "is_prime0", "n_queens", "sort", "use_map"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_text(tmp_path, f"model_id,{','.join(names)}\na,1,0,1,0,1,0,1\nb,0,1,0,1,0,1,0\n")
+    warns("'use_tools' may tell of models", read_text, tmp_path, "model_id,use_tools,x,y\na,1,0,1\nb,0,1,1\n")
+    warns("'Mean win rate' may tell of", read_text, tmp_path, "model_id,Mean win rate,x\na,0.5,0.1\nb,0.6,1\n")
+
+
+def test_means_in_tenths_are_no_item(tmp_path):
+    rows = "\n".join(f"q{k},{int(k < 7)},{int(k % 3 == 0)}" for k in range(11))
+    assert "got 'Acc.', which holds the means" in refused(tmp_path, f"item_id,a,b\n{rows}\nAcc.,0.6,0.4\n")
+
+
+def test_answers_of_many_models_are_compared_with_the_right_ones(tmp_path):
+    pytest.importorskip("jq", reason="needs the extra jq")
+    letters = "question_id,n,gold,a,b\n1,7,A,A,B\n2,8,B,C,B\n3,9,C,C,A\n"
+    for table in (letters, "question_id,truth,a,b\n1,1,1,0\n2,0,1,0\n3,1,1,0\n"):
+        (program,) = re.findall(r"to compare with '\w+', add: --jq '(.*)'", refused(tmp_path, table))
+        made = read_text(tmp_path, table, jq=program)
+        assert (made.model_ids, made.item_ids) == (["a", "b"], ["1", "2", "3"])
+        assert made.responses.tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_a_column_that_came_twice_and_rows_of_runs_are_told(tmp_path):
+    warns("'q1.1' may be columns whose name came twice", read_text, tmp_path, "model_id,q1,q1.1,q2\na,1,0,1\nb,1,1,1\n")
+    table = "model_id,run,q1,q2\na,0,1,0\na,1,0,1\nb,0,1,1\nb,1,0,0\n"
+    warns("'run' may tell of models, and count as items", read_text, tmp_path, table, repeats="mean")
+    says = "'turn', 'tstamp' may tell of items, and count as models"
+    warns(says, read_text, tmp_path, "item_id,turn,tstamp\n1,1,1\n2,1,1\n")
+
+
+def test_marks_from_one_have_no_zero_and_an_item_may_have_ones_alone(tmp_path):
+    table = "model_id,q1,q2,q3\na,1,5,4\nb,1,2,5\nc,1,3,2\n"
+    assert "--drop-column" not in refused(tmp_path, table)
+    assert "'q1' at 1. To leave these out" in refused(tmp_path, table.replace("b,1", "b,0"))

@@ -42,7 +42,7 @@ def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "
     bad = [
         pair
         for pair, (one, equals, other) in zip(pairs, split, strict=True)
-        if not (one and equals and (other or one == NO_ERRORS))
+        if not (one and equals and (other or one == NO_ERRORS or option == "--where"))
     ]
     if bad:
         raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
 from itembank.readers.columns import as_text
-from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec, choices_for
+from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec, choices_for, how
 from itembank.readers.refusals import is_wanted
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import is_called
@@ -22,7 +22,18 @@ from itembank.responses.responses import DEFAULT_SCENARIO
 PLUS = "+"
 ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
 TIMES = (
-    *("timestamp", "datetime", "date", "rundate", "created", "createdat", "started", "startedat", "starttime"),
+    *(
+        "timestamp",
+        "tstamp",
+        "datetime",
+        "date",
+        "rundate",
+        "created",
+        "createdat",
+        "started",
+        "startedat",
+        "starttime",
+    ),
     *("finished", "finishedat", "completedat", "ended", "endedat", "endtime", "updated", "updatedat"),
 )
 """What columns of a point in time are called, without case, blanks and underscores; `time` is often how long."""
@@ -75,7 +86,7 @@ def chosen_rows(table: Table, spec: ReadingSpec) -> Table:
 
 
 def chosen_where(table: Table, spec: ReadingSpec) -> Table:
-    """Keep the rows that have all values of `spec.where`."""
+    """Keep the rows that have all values of `spec.where`; an empty one is that of rows which leave it empty."""
     frame = table.frame
     option = remedy("where", "--where")
     for column, value in spec.where.items():
@@ -86,7 +97,7 @@ def chosen_where(table: Table, spec: ReadingSpec) -> Table:
                 f"{shown(frame.columns, 12)}.{near}"
             )
         text = as_text(frame[column]).str.strip_chars()
-        chosen = frame.filter((text == value.strip()).fill_null(value=False))
+        chosen = frame.filter(text.fill_null("") == value.strip())
         if not chosen.height:
             known = text.drop_nulls().unique(maintain_order=True).to_list()
             raise DataError(
@@ -212,6 +223,13 @@ def _in_order(table: Table, spec: ReadingSpec) -> Table:
             order, rows, groups = np.arange(frame.height), repeated.to_numpy(), pair.to_numpy()
             order[rows[np.argsort(groups, kind="stable")]] = rows[np.lexsort((place.to_numpy(), groups))]
             return replace(table, frame=frame[order])
+    for name in (one for one in names if is_called(one, TIMES) and _places(frame[one].gather(repeated)) is None):
+        if unread := [one for one in as_text(frame[name].gather(repeated)).drop_nulls() if _time(one) is None]:
+            raise DataError(
+                f"{table.source}: the last of repeated rows is told by times such as 2026-03-01T10:00Z, got "
+                f"{quoted(unread[0])} as {name!r}. Write them so; or, if the row that comes last counts, add: "
+                f"{how(drop_columns=(name,))}"
+            )
     if names:
         warn(
             f"{table.source}: numbers, or times such as 2026-03-01T10:00Z, must tell repeated rows apart, and those in "

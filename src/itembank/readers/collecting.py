@@ -80,12 +80,12 @@ class Found:
         self.n_files[source_format] = self.n_files.get(source_format, 0) + n_files
 
 
-def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str | Path | None] = ()) -> Found:
+def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[Any] = ()) -> Found:
     """Tell what these files and folders hold; folders are walked, and links to folders are not followed.
 
-    `known` are tables of models and items, which are no results where they are below a folder.
+    `known` are tables of models and items; files of them are no results where they are below a folder.
     """
-    found, tables = Found(), {Path(one).resolve() for one in known if one is not None}
+    found, tables = Found(), {Path(one).resolve() for one in known if isinstance(one, str | Path)}
     for path in paths:
         try:
             if not path.is_dir() and spec.leaves_out(path):
@@ -93,7 +93,7 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec, known: Iterable[str |
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
             elif spec.jq is not None:
-                for one in _json_below(path, spec, tables, found):
+                for one in _rows_below(path, spec, tables, found):
                     found.add("long", one)
             elif spec.format == "auto":
                 _look_below(path, spec, tables, found)
@@ -133,13 +133,13 @@ def natural_order(name: str) -> tuple[list[str | int], str]:
     return [int(part) if place % 2 else part for place, part in enumerate(re.split("([0-9]+)", name))], name
 
 
-def _json_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> list[Path]:
-    """Return the files of JSON below a folder but `tables`; `DataError` when there are none."""
-    files = [path for path in files_below(folder, spec, found.links) if kind_by_name(path) == "json"]
-    files = [path for path in files if path.resolve() not in tables]
-    if not files:
-        raise DataError(f"{folder}: must hold files of JSON for the program of jq, got none.")
-    return files
+def _rows_below(folder: Path, spec: ReadingSpec, tables: Collection[Path], found: Found) -> list[Path]:
+    """Return the files of JSON below a folder, else other tables, but `tables`; `DataError` when there are none."""
+    files = [path for path in files_below(folder, spec, found.links) if path.resolve() not in tables]
+    some = [[path for path in files if kind_by_name(path) in kinds] for kinds in (("json",), ("csv", "parquet"))]
+    if not any(some):
+        raise DataError(f"{folder}: must hold files of JSON, or tables, for the program of jq, got none.")
+    return some[0] or some[1]
 
 
 def format_of_file(path: Path, spec: ReadingSpec) -> Format:

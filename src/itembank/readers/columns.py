@@ -66,7 +66,7 @@ SUMMARIES = re.compile(
     re.IGNORECASE,
 )
 """What a metric over many items is called."""
-MEANS = ("accuracy", "acc", "average", "avg", "mean", "overall", "total", "winrate", "stderr", "elo")
+MEANS = ("accuracy", "acc", "average", "avg", "mean", "overall", "total", "winrate", "meanwinrate", "stderr", "elo")
 """The same of means, without case, blanks and underscores."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 
@@ -96,7 +96,7 @@ def may_name_model(name: str) -> bool:
 def is_measure(name: str) -> bool:
     """Whether a column is called as what is measured of an answer but whether it is right: gpt_confidence, cost_usd."""
     ends = (
-        r"(confidence|prob|probability|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed|stderr)$"
+        r"(conf(idence)?|prob(ability)?|latency(ms)?|cost(usd)?|tokens|seconds|duration|(?<!real)time|elapsed|stderr)$"
     )
     return re.search(f"{ends}|^(f1|f1score|bleu|rouge[12l])$", plain_name(name)) is not None
 
@@ -533,7 +533,9 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int], others_wrong: str
         if all(re.fullmatch(TWO_ATTEMPTS, word) for word in bad):
             text += " If they are two attempts, write a row for each; if not:"
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
-    if 2 * sum(word.startswith(("[", "{")) for word in bad) > len(bad):
+    if all(re.fullmatch(r"\d+\s*(/|of)\s*\d+", word) for word in bad):
+        text += " If these are shares, divide them, or write two columns of a long table, n_correct and n_trials."
+    if 2 * sum(word.endswith(("]", "}")) for word in bad) > len(bad):
         return (
             f"{text} A response is one value; a list of several must be so in every row of a long table, and of an "
             "object the value that counts goes into a column of its own."

@@ -181,15 +181,17 @@ def _roles(rows: Sequence[tuple[Any, ...]], model: str, item: str) -> dict[str, 
         unknown += [(level, at) for at in ids if level and not (at and any(named.values()))]
         tasks += [(level, at) for at in one if kind_of(_last(at)) == "task" and isinstance(one[at], str)]
     roles |= {name: (-1, at) for name, at in (("model", model), ("item", item)) if at}
-    if "item" not in roles and unknown:
-        if "." in rows[0][-1] and not roles and "" in rows[0][-3]:  # of answers the outer ids are the items
-            roles["model"] = unknown.pop()
-        numbered = [at for at in unknown if at[1] not in {"", ".name"}]
-        roles.update(("item", at) for at in numbered or unknown if at[1] != ".name")
-        unknown = [at for at in unknown if at not in roles.values()]
 
     def values(at: tuple[int, str]) -> list[str]:
         return [str(row[at[0]].get(at[1])) for row in rows]
+
+    if "item" not in roles and unknown:
+        if "." in rows[0][-1] and not roles and "" in rows[0][-3]:  # of answers the fewer ids are the models
+            roles["model"] = min(reversed(unknown), key=lambda at: len({*values(at)}))
+            unknown.remove(roles["model"])
+        numbered = [at for at in unknown if at[1] not in {"", ".name"}]
+        roles.update(("item", at) for at in numbered or unknown if at[1] != ".name")
+        unknown = [at for at in unknown if at not in roles.values()]
 
     items = values(roles.get("item", (-1, "")))
     for at in sorted(unknown, key=lambda at: at[0] - len(rows[0]) if at[1] else -at[0]):  # names go before keys

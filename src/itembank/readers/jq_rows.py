@@ -271,7 +271,11 @@ def _compiled(text: str) -> Any:
     names = "".join(f".[{place}] as ${name} | " for place, name in enumerate(VARIABLES))
     try:
         jq.compile(text, args=dict.fromkeys((*VARIABLES, "ENV"), ""))  # the whole as it stands, for its own places
-        return jq.compile(f"{PRELUDE}{names}{{}} as $ENV | .[{len(VARIABLES)}] | [({text}\n)] | tojson")
+        rows, why = f"[({text}\n)]", "error($__why)"
+        # what fails on a list, and not on its objects, is a program of the rows of a table
+        each = f'if ($__all | type) == "array" then try [$__all[] | {rows}[]] catch {why} else {why} end'
+        whole = f".[{len(VARIABLES)}] as $__all | $__all | try {rows} catch (. as $__why | {each})"
+        return jq.compile(f"{PRELUDE}{names}{{}} as $ENV | {whole} | tojson")
     except ValueError as error:
         reasons = "; ".join(re.findall(r"^jq: error: (.+?):?$", str(error), re.MULTILINE)) or str(error)
         reasons = reasons.replace(" at <top-level>", "")

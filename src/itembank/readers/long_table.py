@@ -88,7 +88,7 @@ def how_to_turn(frame: pl.DataFrame, column: str, *, is_told: bool) -> str:
 
     A name that is told makes way for the program.
     """
-    if not is_called(column, FAULTS):
+    if not (is_called(column, FAULTS) or plain_name(column).endswith("error")):
         return ""
     program = f". + {{response: {_turned(frame[column])}}}"
     return f"{_as_fault(column)}, {'give instead' if is_told else 'add'}: {how(jq=program)}"

@@ -168,6 +168,26 @@ MEANS = (
     r"|^(std|stdev|stddev|sd|stderr|se|sem|standarddeviation|standarderror|difficulty|errorrate)$"
 )
 """What a mean, sum or spread of all columns or rows is called, without case and all that is no letter or digit."""
+NO_MODEL = (
+    r"^(best|worst|oracle|upperbound|majority|plurality|vot(e|ing)|ensemble|consensus|union|humans?|random|chance"
+    r"|average|avg|mean|overall|any|all|delta|diff(erence)?|agree(ment)?)(vot(e|ing)|of(all|any|n|\d)|models?|experts?"
+    r"|performance|accuracy|score|baseline|correct|right|passed)*$"
+)
+"""What is called as the best or a vote of several models, as people, or as chance."""
+NO_LETTERS = r"[^\p{L}\p{N}]"
+
+
+def tell_of_no_models(rows: ResponseRows) -> ResponseRows:
+    """Return rows, with a warning of models that are called as no single model is."""
+    ids = rows.models["model_id"]
+    others = ids.filter(ids.str.to_lowercase().str.replace_all(NO_LETTERS, "").str.contains(NO_MODEL)).to_list()
+    if 0 < len(others) < len(ids):
+        warn(
+            f"{rows.source}: {shown(others)} may be several models, people or chance, and count as models. If they "
+            f"shall not, delete their rows; or, if they are columns, add: {how(drop_columns=tuple(others))}",
+            DataWarning,
+        )
+    return rows
 
 
 def refuse_means(matrix: ResponseMatrix, source: str) -> None:
@@ -175,7 +195,7 @@ def refuse_means(matrix: ResponseMatrix, source: str) -> None:
     problems = []
     for axis, key in enumerate(("model_id", "item_id")):
         ids = (matrix.models, matrix.items)[axis][key]
-        called = ids.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.contains(MEANS).to_numpy()
+        called = ids.str.to_lowercase().str.replace_all(NO_LETTERS, "").str.contains(MEANS).to_numpy()
         names = [ids[place] for place in _places_of_means(matrix, called, axis)] if called.any() else []
         if names:
             problems.append(
@@ -208,12 +228,13 @@ def _places_of_means(matrix: ResponseMatrix, called: BoolArray, axis: int) -> li
     of_scenarios = np.nansum(means[1:], axis=0) / np.maximum(n_scenarios, 1)
     found = []
     for place in np.flatnonzero(called).tolist():
-        own = matrix.responses.take(place, axis)
+        own = np.asarray(matrix.responses.take(place, axis))
         is_known = ~np.isnan(own) & (n_known[0] > 1)
+        is_rough = (own[is_known] % 1.0 != 0.0).any() and np.allclose(own[is_known], np.round(own[is_known], 1))  # 0.7
         of_all = total[0] / max(np.count_nonzero(~called), 1)  # empty cells counted as wrong
         for one, is_sum in (*((one, False) for one in (*shares, of_scenarios, of_all)), (total[0], True)):
             tells = is_known & ((one > 0.0) if is_sum else (np.abs(one - 0.5) < 0.49))
-            agrees = is_known & (np.abs(own - one) <= AGREEMENT + ROUNDING)
+            agrees = is_known & (np.abs(own - one) <= (0.05 if is_rough else AGREEMENT) + ROUNDING)
             n_told, n_alike = (
                 np.array([one[is_known].sum(), one[tells].sum()]) for one in (np.ones_like(agrees), agrees)
             )
@@ -261,13 +282,32 @@ FEW = 12
 """So many answers may be alike by chance."""
 
 
-def warn_of_one_answer(matrix: ResponseMatrix, source: str) -> None:
-    """Warn of several models' responses that are all right, or all wrong, where others were not recorded."""
-    one = float(np.fmax.reduce(matrix.responses, axis=None, initial=np.nan))
-    if matrix.n_models == 1 or one not in {0.0, 1.0} or np.fmin.reduce(matrix.responses, axis=None) != one:
+def warn_of_odd(matrix: ResponseMatrix, source: str) -> None:
+    """Warn of many responses of several models that look as if something else was read.
+
+    No item has two models', all models have the same, models are items, too; or all are right, or all wrong, where
+    others were not recorded.
+    """
+    n_of_item = matrix.observed.sum(axis=0)
+    highest, lowest = (one.reduce(matrix.responses, axis=0) for one in (np.fmax, np.fmin))
+    n_known, is_shared = int(n_of_item.sum()), n_of_item > 1
+    both = [*{*matrix.model_ids} & {*matrix.item_ids}]
+    own = {str(matrix.responses[matrix.model_ids.index(name), matrix.item_ids.index(name)]) for name in both}
+    told = ""
+    if 2 * len(both) > max(matrix.n_models, 3) and len(own) == 1:
+        told = "models and items have the same ids, as where models are compared with each other: these are no items"
+    elif matrix.n_models == 1 or n_known <= FEW:
         return
-    n_known, n_absent = np.count_nonzero(matrix.observed), np.count_nonzero(~matrix.asked)
-    if n_absent and n_known > FEW:
+    elif not is_shared.any():
+        column = how(columns={"item_id": "..."})
+        told = f"no item was asked of two models. If another column has ids that all models share, add: {column}"
+    elif (highest == lowest)[is_shared].all() and np.ptp(highest[is_shared]) and n_of_item[is_shared].sum() > 2 * FEW:
+        column = how(columns={"response": "..."})
+        told = f"all models have the same responses, as right answers are. If another column has theirs, add: {column}"
+    if told:
+        warn(f"{source}: {told}", DataWarning)
+    one, n_absent = float(np.fmax.reduce(highest, initial=np.nan)), np.count_nonzero(~matrix.asked)
+    if n_absent and n_known > FEW and one in {0.0, 1.0} and np.fmin.reduce(lowest, initial=np.nan) == one:
         word, other = ("right", "wrong") if one else ("wrong", "right")
         warn(
             f"{source}: all {n_known} responses are {word}, and {n_absent} pairs of model and item have none. If "

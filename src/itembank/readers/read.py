@@ -31,9 +31,10 @@ from itembank.readers.matrix import (
     known_table,
     read_known,
     refuse_means,
+    tell_of_no_models,
     to_matrix,
     warn_of_lost,
-    warn_of_one_answer,
+    warn_of_odd,
     warn_of_partial_runs,
     without_empty,
 )
@@ -186,9 +187,11 @@ def matrix_of_rows(
                 tell_of_look_alikes(rows.source, matrix.items[name].drop_nulls().unique(maintain_order=True), name)
         refuse_means(matrix, rows.source)
         warn_of_scales(
-            matrix.responses, spec.max_response, (matrix.models["model_id"], matrix.items["scenario"]), rows.source
+            *(matrix.responses, spec.max_response),
+            (matrix.models["model_id"], matrix.items["scenario"], matrix.items["item_id"]),
+            rows.source,
         )
-        warn_of_one_answer(matrix, rows.source)
+        warn_of_odd(matrix, rows.source)
         return without_empty(matrix, rows.source)
 
 
@@ -324,7 +327,9 @@ def _read_source(
         _check_metric(parts, spec)
     if spec.repeats == "last":
         _tell_last(parts)
-    return _with_own_trials(only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec), parts)
+    joined = join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
+    joined = joined if source_format == "responses" else tell_of_no_models(joined)
+    return _with_own_trials(only_wanted(joined, spec), parts)
 
 
 def _tell_last(parts: Sequence[ResponseRows]) -> None:
@@ -433,7 +438,7 @@ def _of_table(table: Any, spec: ReadingSpec, models: Any, items: Any) -> Respons
         _check_metric([rows], spec.of_trials())
         _check_task_names([rows], spec)
         seen.check(spec)
-        return [only_wanted(rows, spec)]
+        return [only_wanted(tell_of_no_models(rows), spec)]
 
     return matrix_of_rows(read, spec, models=models, items=items)
 

@@ -184,10 +184,10 @@ MOST_MARKS = 10.0
 def warn_of_scales(responses: FloatArray, highest: float, names: Sequence[pl.Series], source: str) -> None:
     """Warn of models, and scenarios, whose responses were shares before they were divided by `highest`, unlike others'.
 
-    Responses are (n_models, n_items); `names` those of each model, and the scenario of each item.
+    Responses are (n_models, n_items); `names` those of each model, and the scenario and the name of each item.
     """
-    for axis, name in enumerate(names if highest > MOST_MARKS else ()):
-        tops = np.fmax.reduce(responses, axis=1 - axis) * highest
+    for place, name in enumerate(names if highest > MOST_MARKS else ()):
+        tops = np.fmax.reduce(responses, axis=0 if place else 1) * highest
         is_known = ~np.isnan(tops)
         far, near = _far_and_near(tops[is_known], name.filter(is_known), ())
         if near:
@@ -196,6 +196,8 @@ def warn_of_scales(responses: FloatArray, highest: float, names: Sequence[pl.Ser
                 f"If the former were shares of 1, multiply them by {highest:g} in the file, or import them apart.",
                 DataWarning,
             )
+        if near and place:  # of items of these scenarios nothing more is to be said
+            break
 
 
 Alone = Callable[[str], Mapping[str, Any]]
@@ -485,6 +487,9 @@ def _refuse(source: str, again: pl.DataFrame, repeats: Repeats) -> None:
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
             f"{_cells(attempts)}. They are never averaged unasked; {advice}."
         )
+    if problems and ", " in source:
+        apart = how(jq=". + {scenario: $stem}", prefix_scenario=True)
+        problems.append(f"\nIf ids start anew in each file, which is a task, add: {apart}")
     if problems:
         raise DataError(f"{source}: " + " ".join(problems))
 

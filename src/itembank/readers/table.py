@@ -22,7 +22,6 @@ from itembank.readers.chosen_rows import (
 )
 from itembank.readers.columns import (
     COUNT_NAMES,
-    MEANS,
     NAMES_IN_TURN,
     USUAL_NAMES,
     as_text,
@@ -62,22 +61,24 @@ from itembank.readers.table_files import (
 )
 from itembank.readers.telling_apart import kind_of
 from itembank.readers.wide_table import (
-    ABOUT_THINGS,
     ANSWERS,
+    GIVEN_ANSWERS,
+    HIGHEST,
     OF_THINGS,
     RIGHT_ANSWERS,
     WIDE_ITEMS,
     how_to_compare,
     how_to_list,
     rows_of_wide,
+    things_of,
 )
 from itembank.responses.error_kinds import (
     ERROR_COLUMNS,
     FLAG_COLUMNS,
     STATUS_COLUMNS,
-    error_kind,
     is_called,
     is_error_word,
+    is_flag,
     is_of_run,
 )
 from itembank.responses.opening import Kind, Table, file_kind, kind_by_name, name_without_ending
@@ -141,16 +142,12 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
     return replace(rows, columns=tuple(seen), file=path)
 
 
-HIGHEST = ("maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof")
-"""What others call the highest mark of a row, without case, blanks and underscores."""
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
-CHOSEN = ("chosen", "ischosen", "selected", "isselected", "picked", "ispicked")
-"""What tells in a row of one answer option whether a model chose it."""
-COUNTED = ("valid", "isvalid", "islatest")
-"""What tells whether a row counts."""
-LEFT_OUT = ("deleted", "isdeleted", "excluded", "isexcluded", "invalid", "isinvalid", "invalidated", "superseded")
-"""What tells whether it does not."""
+COUNTING = re.compile(
+    r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived|skipped|ignored|filtered)(?:at|on)?))"
+)
+"""What tells whether a row counts, or (in a group) whether or when it was taken back; in plain words."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
 """What others call a response, or what a model answered."""
 
@@ -184,21 +181,28 @@ def _check_beside(
     """
     response = spec.column("response")
     has_options = any(kind_of(name) == "option" for name in columns)
-    names = (*(CHOSEN if has_options else ()), *COUNTED, *LEFT_OUT)
-    for name in (n for n in columns if is_called(n, names) and n not in {response, *spec.where}):
-        values = first({name})[name]
+    for name in (n for n in columns if n not in {response, *spec.where}):
+        told = COUNTING.fullmatch(plain_name(name))
+        if told is None and not (has_options and kind_of(name) == "choice"):
+            continue
+        values = first({name, *columns[:2]})[name]  # alone its empty lines would be none
         found, bad = numbers(values.to_frame())
-        if not bad and {*found[:, 0].tolist()} == {0.0, 1.0}:
-            place = found[:, 0].argmin() if is_called(name, LEFT_OUT) else found[:, 0].argmax()
-            kept = as_text(values)[int(place)]
+        is_flag, is_taken_back = not bad and {*found[:, 0].tolist()} == {0.0, 1.0}, told is not None and told[1]
+        n_empty = int((as_text(values).fill_null("").str.strip_chars() == "").sum())
+        if is_flag or (is_taken_back and 0 < n_empty < values.len()):
+            place = found[:, 0].argmin() if is_taken_back else found[:, 0].argmax()
+            kept = as_text(values)[int(place)] if is_flag else ""
             warn(
                 f"{source}: {name!r} may tell which rows count, such as the answer option that was chosen. If so, add: "
                 f"{how(where={name: kept})}",
                 DataWarning,
             )
+    _warn_of_error_texts(source, columns, first)
+    _refuse_numbers(source, columns, response, first)
     tops, keys = ([n for n in columns if is_called(n, names)] for names in ((*HIGHEST, *TOTALS), RIGHT_ANSWERS))
     is_vague = plain_name(response) in VAGUE and verdict_column(columns, spec) is None
-    beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_vague else []
+    is_score = is_vague or plain_name(response) in {"score", "probability"}
+    beside = tops if len(tops) == 1 and spec.max_response == 1.0 else keys if len(keys) == 1 and is_score else []
     if not beside or response not in columns:
         return
     frame = first({response, *beside})
@@ -217,12 +221,52 @@ def _check_beside(
                 f"got {unlike[response][0]} and {unlike[beside[0]][0]}. To divide, add: {program}; if {response!r} "
                 f"alone is the response, add: {alone}"
             )
-    elif texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
+    elif {*other.unique()} == {0.0, 1.0} and 2 * ((own > 0.0) & (own < 1.0)).sum() > own.len():
+        chance = f"if ({at_other} | tonumber) == 1 then ({at} | tonumber) else 1 - ({at} | tonumber) end"
+        warn(
+            f"{source}: {beside[0]!r} is called as the right answers, 0 or 1. If {response!r} is the probability of 1, "
+            f"add: {how(jq=f'{row}response: ({chance})}}')}; if not, add: {alone}",
+            DataWarning,
+        )
+    elif is_vague and texts[0].n_unique() > 1 and {*texts[0].unique()} == {*texts[1].unique()}:
         warn(
             f"{source}: {beside[0]!r} is called as the right answers, and has the values of {response!r}. If "
             f"{response!r} is what a model answered, add: {program}; if not, add: {alone}",
             DataWarning,
         )
+
+
+def _warn_of_error_texts(
+    source: str, columns: Sequence[str], first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
+    """Warn of outputs that are messages of a broken run, in the first rows, beside responses that count."""
+    for name in (n for n in columns if is_called(n, (*GIVEN_ANSWERS, "answer", "completion", "modeloutput"))):
+        texts = as_text(first({name})[name]).drop_nulls()
+        if broken := [text for text in texts if is_error_word(text) and is_of_run(text)]:
+            is_message = 'test("^(\\\\S+ )?\\\\S*(error|exception|time.?out)"; "i")'
+            told = f'. + {{error: ({jq_key(name)} // "" | if {is_message} then . else null end)}}'
+            warn(
+                f"{source}: {plural(len(broken), 'row', 'have')} {shown(sorted({*broken}), 2)} as {name!r}, and their "
+                f"responses count all the same. If these answers were lost, add: {how(jq=told)}",
+                DataWarning,
+            )
+
+
+def _refuse_numbers(
+    source: str, columns: Sequence[str], response: str, first: Callable[[AbstractSet[str]], pl.DataFrame]
+) -> None:
+    """Raise `DataError` where a verdict may be a number of right ones, for a number of wrong ones is beside it."""
+    wrong = [n for n in columns if is_called(n, ("failed", "incorrect", "wrong")) and is_called(response, VERDICTS)]
+    if len(wrong) == 1:
+        counts, bad = numbers(first({response, *wrong}))
+        if not bad and (counts > 1.0).any():
+            at, at_wrong = jq_key(response), jq_key(wrong[0])
+            share = f"response: (({at} | tonumber) / (({at} | tonumber) + ({at_wrong} | tonumber)))}}"
+            raise DataError(
+                f"{source}: {response!r} must be right or wrong, and may be a number beside {wrong[0]!r}. To divide by "
+                f"the sum of both, add: {how(jq=row_program(columns).rpartition('response: ')[0] + share)}; if "
+                f"{response!r} alone is the response, add: {how(columns={'response': response})}"
+            )
 
 
 def _check_is_of_one(path: Path, usual: ReadingSpec) -> None:
@@ -264,8 +308,9 @@ def named_by_files(parts: Sequence[ResponseRows]) -> list[ResponseRows]:
     if names is None:
         raise DataError(
             f"tables of one model that no column names must differ in the name of the file, or of its folder, got "
-            f"{len(alike)} that do not: {shown(alike)}. Rename them, or add a column model_id; if all are of one "
-            f"model, add: {how_to_name_model()}"
+            f"{len(alike)} that do not: {shown(alike)}. If folders are models, and files tasks, add: "
+            f"{how(jq='. + {model_id: $folder, scenario: $stem}', prefix_scenario=True)}\nIf not, rename them, or add "
+            f"a column model_id; if all are of one model, add: {how_to_name_model()}"
         )
     stems |= names
     told = shown([*dict.fromkeys(stems.values())])
@@ -326,8 +371,9 @@ def _warn_of_status(rows: ResponseRows, columns: Sequence[str], spec: ReadingSpe
         return
     # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may be those of a
     # wrong answer
-    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, error_kind))
-    tests_of = {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
+    tests = ((STATUS_COLUMNS, is_error_word), (ERROR_COLUMNS, is_of_run), (FLAG_COLUMNS, is_flag))
+    tests_of = {name: is_flag for name in rows.others.names if plain_name(name).endswith("error")}
+    tests_of |= {name: test for name in rows.others.names for called, test in tests if is_called(name, called)}
     for column in rows.others.load([*tests_of]) if tests_of else ():
         is_error = tests_of[column.name]
         words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
@@ -501,7 +547,9 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     if is_long_table(path, columns, spec):
         return True
     _, known, usual, layout = _understood(columns, spec)
-    if layout in {None, "long"} or _is_about(known, usual):
+    ids = [usual.column("model_id"), usual.column("item_id")]
+    others = [name for name in known if name not in ids]
+    if layout in {None, "long"} or things_of(others, "model_id" if ids[0] in known else "item_id") == others:
         return False
     unread = {*spec.where} - {spec.column(name) for name in WIDE_COLUMNS}
     every = replace(spec, where={}, drop_columns=(*spec.drop_columns, *unread))  # the first rows need not be chosen
@@ -541,13 +589,6 @@ def is_long_table(path: Path, columns: Sequence[str], spec: ReadingSpec) -> bool
     except DataError:
         return False
     return True
-
-
-def _is_about(columns: Sequence[str], spec: ReadingSpec) -> bool:
-    """Whether the columns of a table of a row a model, or item, are called as what is known of these, not answered."""
-    others = [name for name in columns if name not in {spec.column("model_id"), spec.column("item_id")}]
-    usual = (*ABOUT_THINGS, *((*MEANS, "score") if layout_of(columns, spec) == "wide-models" else ()))
-    return all(is_called(name, usual) or OF_THINGS.match(name) for name in others)
 
 
 def columns_of(path: Path) -> list[str]:
@@ -643,8 +684,9 @@ def _of_objects(path: Path, spec: ReadingSpec) -> str:
     program, metrics = program_for(values)
     if not program:
         return f"holds no answers of models to items{summary_of(metrics)}."
-    outer = re.search(r"(\$\w+) \| .value \| to_entries\[\] \| .key as \$model", program)
-    more = f" (if the outer keys are models, exchange as {outer[1]} and as $model)" if outer else ""
+    keys = re.search(r"\.key as (\$\w+) \| \.value \| to_entries\[\] \| \.key as (\$\w+)", program)
+    others = "models" if keys and keys[2] == "$model" else "items"
+    more = f" (if the outer keys are {others}, exchange as {keys[1]} and as {keys[2]})" if keys else ""
     if re.search(r"select\(\S+\)", program):
         more += " Its rows are options of questions, of which it takes those that were chosen."
     return (

@@ -174,6 +174,11 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
     separator = _separator(names)
     header = _without_blanks(names[separator])
     _check_first_line(path, names[separator])
+    if len(header) == 1 and " " in header[0]:
+        raise DataError(
+            f"{path}: columns must be separated by commas, tabs or semicolons, not by blanks (R: write.csv), got a "
+            f"first line of {header[0][:60]!r}."
+        )
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise DataError(
@@ -186,8 +191,6 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
 
 def no_header(names: Sequence[str]) -> str:
     """Say what to do where the first line, which has these names, seems to hold a row, or blanks between names."""
-    if len(names) == 1 and " " in names[0]:
-        return " Separate columns by commas, tabs or semicolons, not by blanks."
     numbers = [name for name in names if re.fullmatch(r"[01]?(\.\d+)?", name) and name]
     if not numbers:
         return ""

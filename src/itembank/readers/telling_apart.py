@@ -34,10 +34,10 @@ _STEMS: Final[Mapping[Kind, str]] = {
     "condition arm method strategy approach",
     "version": "language lang locale",
     "choice": "chosen ischosen selected isselected picked ispicked",
-    "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot",
+    "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot nshots numshots nshot",
     "option": "option optiontext answeroption choice choicetext answerchoice alternative",
 }
-_ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key", "info")
+_ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key", "info", "version")
 KINDS: Final[Mapping[str, Kind]] = {
     stem + end: kind for kind, stems in _STEMS.items() for stem in stems.split() for end in _ENDS
 }
@@ -207,7 +207,11 @@ def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: Reading
             continue
         attempts = how_to_add(spec, columns={"epoch": name}, repeats=repeats)
         one = how(where={name: own[0]})
-        lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
+        parts = how_to_add(spec, columns={"item_id": "+".join([name, *filter(None, [others.ours.get("item_id")])])})
+        lines.append(
+            f"{text}. If it numbers attempts, add: {attempts}; if ids of items start anew in each, add: {parts}; if "
+            f"not, take one of its values: {one}."
+        )
     choices = _choices(values, others)
     if choices:
         is_settled = "choice" in map(kind_of, values) or found.are_unique([*values], by_attempt=False)

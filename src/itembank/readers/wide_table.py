@@ -1,5 +1,6 @@
 """Tables of one row a model and one column an item, or the other way round."""
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -8,6 +9,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.chosen_rows import TIMES
 from itembank.readers.columns import (
     MEANS,
     NAMES_IN_TURN,
@@ -39,7 +41,7 @@ from itembank.tables import plural
 WIDE_ITEMS, WIDE_MODELS = ((f"format={name!r}", f"--as {name}") for name in ("wide-items", "wide-models"))
 RIGHT_ANSWERS = (
     *("target", "label", "gold", "reference", "expected", "groundtruth", "goldanswer", "correctanswer"),
-    *("truelabel", "goldlabel", "ytrue", "expectedanswer"),
+    *("truelabel", "goldlabel", "ytrue", "expectedanswer", "truth", "y", "correctlabel", "answerkey"),
 )
 GIVEN_ANSWERS = (
     *("prediction", "predicted", "pred", "output", "choice", "modelanswer", "extractedanswer"),
@@ -51,15 +53,20 @@ ABOUT_THINGS = (
     *("weight", "weights", "chance", "difficultyprior", "scenario", "subscenario", "nativeid", "copyof"),
     *("flops", "params", "traintokens", "recipe", "mixture", "family", "familyordata", "seed", "temperature"),
     *("difficulty", "discrimination", "guessing", "pvalue", "passrate", "solverate", "facility", "level", "fold"),
+    *("turn", "theta", "ability", "se"),
 )
 """What columns of tables of items and models are called, without case, blanks and underscores: ours, and of others."""
+HIGHEST = (
+    *("max", "maxscore", "maxpoints", "maxmarks", "maxmark", "maximum", "pointspossible", "possiblepoints", "outof"),
+)
+"""What others call the highest mark of a row, or column, in the same way."""
 METRICS = re.compile(
     r"(mean|avg|std|median|max|min)?(acc|accuracy|accnorm|em|exact|exactmatch|contains|passrate|f1|f1score|bleu|rougel"
     r"|score|reward)|(pass|maj|acc|best)[@^]\d+|\d+shot"
 )
 """What a metric of one model's answers, or how they were asked for, is called: that is no model."""
-OF_THINGS = re.compile(r"(is|has|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
-"""Beginning of other such names: is_final, n_options."""
+OF_THINGS = re.compile(r"(is|has|uses?|n|num)[\s_.-]+[a-z]", re.IGNORECASE)
+"""Beginning of other such names: is_final, use_tools, n_options."""
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, *, is_of_models: bool) -> ResponseRows:
@@ -126,7 +133,7 @@ def _ids_and_values(
     known = ~np.isnan(responses.values)
     is_neither = known & (responses.values != 0.0) & (responses.values != spec.max_response)  # right nor wrong
     shares = [others[place] for place in np.flatnonzero(is_neither.any(axis=0)).tolist()]
-    answers = (name for name in others if is_called(name, ANSWERS))
+    answers = (name for name in others if is_called(name, ANSWERS) and max(map(len, others)) > 1)  # x, y, z
     no_answers = [] if may_be_models else [*filter(is_measure, shares), *answers]
     if responses.bad:
         problems.append(_not_responses(table, spec, key, about, responses))
@@ -134,6 +141,7 @@ def _ids_and_values(
         problems.append(
             f"every column but {column} must hold the responses of a model, and some are called as answers, or as "
             f"measures of answers: {shown(no_answers)}.{_how_to_leave_out(no_answers)}{all_models}"
+            f"{_how_to_compare_each(table.frame, column, others)}"
         )
     elif unlike := _on_other_scales(responses.values / spec.max_response, others):
         scale = range_advice(responses.values[known], has_marks=True)
@@ -160,7 +168,23 @@ def _ids_and_values(
     else:
         is_mostly = 2 * np.count_nonzero(is_neither, axis=0) > np.count_nonzero(known, axis=0)
         mostly = [one for one, own in zip(others, is_mostly, strict=True) if own]
-        _warn_of_no_responses(table.source, others, shares, mostly, key, is_told=spec.format != "auto")
+        _warn_of_no_responses(
+            *(table.source, others, shares, mostly, key),
+            is_told=spec.format != "auto",
+            are_rows=found_ids is not None and bool(found_ids[0].is_duplicated().any()),
+        )
+    names = names_of(found_ids[0]).to_list() if found_ids is not None and spec.format == "auto" else []
+    beside = (
+        [one for one in names if is_called(one, (*HIGHEST, *ANSWERS, *ABOUT_THINGS)) and one != "y"]
+        if key == "model_id"
+        else []
+    )
+    if 0 < len(beside) < len(names):
+        raise DataError(
+            f"{table.source}: every row must hold the responses of a model, got {shown(beside)}, which may tell of "
+            "items. Delete it, and write shares where marks end at its values; if it is a model, add: "
+            + remedy(*WIDE_MODELS)
+        )
     if problems or found_ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return *found_ids, others, responses
@@ -176,15 +200,34 @@ def _no_models(frame: pl.DataFrame, others: Sequence[str]) -> str:
     return how_to_compare(frame) or to_list or to_take * bool(called)
 
 
-def _things(names: Sequence[str], shares: Sequence[str], key: str) -> list[str]:
-    """Return the columns that by name are what is known of items, or models, or sum them up."""
+def things_of(names: Sequence[str], key: str, shares: Sequence[str] = (), *, are_rows: bool = False) -> list[str]:
+    """Return the columns that by name are what is known of items, or models, or sum them up.
+
+    `shares` have something between 0 and 1; models have several rows if `are_rows`. Flags are beside items or models,
+    not among them as functions are.
+    """
     usual = (*ABOUT_THINGS, *((*MEANS, *USUAL_NAMES["response"]) if key == "model_id" else ()))
     measures = [name for name in shares if is_measure(name) and not SUMMARIES.search(name)]
-    return [name for name in names if name in measures or is_called(name, usual) or OF_THINGS.match(name)]
+    told = [name in measures or is_called(name, usual) for name in names]
+    if key == "item_id" or are_rows:  # benchmarks may be called as what models are told apart by
+        told = [
+            one or kind_of(name) != "unknown" or is_called(name, TIMES) for one, name in zip(told, names, strict=True)
+        ]
+    are_flags = [OF_THINGS.match(name) is not None for name in names]
+    rest = [place for place, one in enumerate(zip(told, are_flags, strict=True)) if not any(one)]
+    are_among = any(are_flags[rest[0] : rest[-1]]) if rest else False
+    return [name for name, one, flag in zip(names, told, are_flags, strict=True) if one or (flag and not are_among)]
 
 
 def _warn_of_no_responses(
-    source: str, names: Sequence[str], shares: Sequence[str], mostly: Sequence[str], key: str, *, is_told: bool
+    source: str,
+    names: Sequence[str],
+    shares: Sequence[str],
+    mostly: Sequence[str],
+    key: str,
+    *,
+    is_told: bool,
+    are_rows: bool,
 ) -> None:
     """Warn of columns that may hold something else: `shares` have some, `mostly` most between 0 and 1.
 
@@ -197,13 +240,20 @@ def _warn_of_no_responses(
             "bring the results of each item.",
             DataWarning,
         )
-    things = [] if is_told else _things(names, shares, key)
-    if 0 < len(things) < len(names):
+    things = [] if is_told else things_of(names, key, shares, are_rows=are_rows)
+    if things:
         known, read = ("models", "items") if key == "model_id" else ("items", "models")
         layout = WIDE_MODELS if key == "model_id" else WIDE_ITEMS
         ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
         warn(f"{source}: {shown(things)} may tell of {known}, and count as {read}. If they do, {ways}", DataWarning)
         mostly = [name for name in mostly if name not in things]
+    twice = [name for name in names if re.fullmatch(r"\D.*\.\d+", name) and name.rpartition(".")[0] in names]
+    if twice and not is_told:
+        warn(
+            f"{source}: {shown(twice)} may be columns whose name came twice, as pandas calls them, and count. "
+            f"If they are the same, add: {how(drop_columns=tuple(twice))}",
+            DataWarning,
+        )
     # items may well be graded where most are not, and so may judges; models are asked the same items
     mostly = [name for name in mostly if "judge" not in map(kind_of, re.split(r"[\W\d_]+", name))]
     if mostly and len(shares) <= (len(names) // 10 if key == "model_id" else (len(names) - 1) // 2):
@@ -258,7 +308,7 @@ def _not_responses(table: Table, spec: ReadingSpec, key: str, about: Sequence[st
         )
     elif verdicts and (rest := [name for name in others if name not in verdicts]):
         advice = f" {shown(verdicts)} say in words what is right.{_how_to_leave_out(rest)}"
-    else:
+    elif not (advice := _how_to_compare_each(table.frame, column, others) if key == "item_id" else ""):
         scenario = "" if verdicts else _scenario_advice(table, responses, about)
         advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
     kept, word = ", ".join(name for name in (column, *about) if name), "an item" if key == "model_id" else "a model"
@@ -284,6 +334,8 @@ def _on_other_scales(values: FloatArray, names: Sequence[str] | pl.Series) -> di
     tops = np.max(np.where(np.isnan(values), -np.inf, values), axis=0)
     scales = np.where(is_far, np.where(tops > 1.0, np.searchsorted([1.0, 10.0, 100.0], tops), 4), 0)
     is_unlike = scales != np.bincount(scales).argmax()
+    lows = np.min(np.where(np.isnan(values), np.inf, values), axis=0)
+    is_unlike &= is_far | (lows < 1.0) | (lows[~is_unlike].min() < 1.0)  # of marks from 1 an item may have 1 alone
     unlike = np.flatnonzero(is_unlike & ~np.isin(tops, tops[~is_unlike]))  # easy and hard items of one scale end alike
     if len(values) < FEW_ROWS and 2 * unlike.size >= len(names):  # then a mark may be 1 by chance
         return {}
@@ -315,6 +367,23 @@ def how_to_compare(frame: pl.DataFrame) -> str:
     if program == row:  # a column with dots in its name is called as a response
         return f" To read the rows, add: {how(jq=program)}"
     return f" To compare {given[0]!r} with {right[0]!r}, add: {how(jq=program)}"
+
+
+def _how_to_compare_each(frame: pl.DataFrame, ids: str, others: Sequence[str]) -> str:
+    """Say how the answers of many models are compared with the one column of right ones; empty if they may be none."""
+    right = [name for name in others if is_called(name, RIGHT_ANSWERS)]
+    if len(right) != 1:
+        return ""
+    texts = {name: as_text(frame[name]) for name in others}
+    given = [name for name in others if name != right[0] and _are_among(texts[name], texts[right[0]])]
+    if not given:
+        return ""
+    key, each = jq_key(right[0]), " or ".join(f".key == {json.dumps(one)}" for one in given)
+    if len(given) > 5:
+        each = " and ".join(f".key != {json.dumps(one)}" for one in frame.columns if one not in given)
+    row = f"{{model_id: .key, item_id: $row{jq_key(ids)}, response: (.value == $row{key})}}"
+    program = f". as $row | to_entries[] | select({each}) | {row}"
+    return f"\nIf the others are answers to compare with {right[0]!r}, add: {how(jq=program)}"
 
 
 def _are_among(answers: pl.Series, right: pl.Series) -> bool:
@@ -380,7 +449,8 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
         return ""
     texts = {name: as_text(table.frame[name]) for name in responses.bad}  # lists of some kinds cannot be counted
     words = [name for name, text in texts.items() if text.str.contains(r"\p{L}").any()]
-    alike = [name for name in words if 2 * texts[name].n_unique() <= table.frame.height]
-    if not alike:
+    others = [name for name in words if not (is_called(name, ANSWERS) or "model" in plain_name(name))]
+    alike = [name for name in others if 2 * texts[name].n_unique() <= table.frame.height]
+    if not 0 < 2 * len(alike) <= table.frame.width:
         return ""
     return f" If {alike[0]!r} is the scenario of an item, add: {how(columns={'scenario': alike[0]})}\n"

@@ -40,8 +40,8 @@ ERROR_COLUMNS = (
     *("httpstatus", "httpcode", "statuscode", "failurereason", "failuremode"),
 )
 """The same of one that tells an error: of the run, or of the answer, which is then a wrong one."""
-FLAG_COLUMNS = ("iserror", "haserror", "errored", "iserrored", "timedout", "istimeout", "hastimedout", "crashed")
-"""The same of one that says whether there was an error."""
+FLAG_COLUMNS = ("errored", "iserrored", "timedout", "istimeout", "hastimedout", "crashed")
+"""The same of one that says whether there was an error, as do others whose names end in error: `parse_error`."""
 _WORDS = re.compile(
     r"(err|errored|crash(ed)?|time.?d?.?out|infra(structure)?.?failure|oom|rate.?limit(ed)?"
     r"|(?!no.)([\w.-]+ )?[\w.-]*(error|exception)( *[:(].*)?)"
@@ -69,6 +69,11 @@ def is_error_word(text: str) -> bool:
 def is_of_run(text: str) -> bool:
     """Whether words name an error of the run, such as a time-out: an error of no known kind may be the answer's."""
     return error_kind(text) > ERROR
+
+
+def is_flag(text: str) -> bool:
+    """Whether a text in a column of such a name says that there was an error: no other number than 1 does."""
+    return error_kind(text) > 0 and re.fullmatch(r"(?!1$)[\d.e+-]+", text.strip().lower()) is None
 
 
 def is_called(name: str, usual: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 """EvalPlus's results: which samples of code passed the tests of HumanEval and MBPP.
 
 ``*eval_results.json`` holds ``eval``: for each task a list of samples with ``base_status`` and ``plus_status``, or,
-before 0.2, lists ``base`` and ``plus`` of ``[status, details]``.
+before 0.2, lists ``base`` and ``plus`` of ``[status, details]``. BigCodeBench's files are like it, with one ``status``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,8 @@ from itembank.readers.rows import ResponseRows
 
 TESTS = ("plus", "base")
 """What a sample must pass: all tests (those of the original benchmark, and EvalPlus's own), or the former alone."""
+PASSED = ("pass", "success")
+"""Status of a sample that passed: now, and before 0.2."""
 ENDS = ("_eval_results", ".eval_results", "-eval_results")
 NO_MODELS = ("eval_results", "samples")
 """What a file without a model is called: EvalPlus's guide has ``samples_eval_results.json``."""
@@ -29,7 +31,7 @@ def is_evalplus(record: Any) -> bool:
     tasks = record.get("eval") if isinstance(record, dict) else None
     first = next(iter(tasks.values()), None) if isinstance(tasks, dict) else None
     if isinstance(first, list):
-        return bool(first) and isinstance(first[0], dict) and "base_status" in first[0]
+        return bool(first) and isinstance(first[0], dict) and not {"base_status", "status"}.isdisjoint(first[0])
     return isinstance(first, dict) and isinstance(first.get("base"), list)
 
 
@@ -55,7 +57,8 @@ def model_of(file: Path) -> str:
 
 def scenario_of(task: str, metric: str) -> str:
     """Scenario of a task such as ``HumanEval/7``: ``humaneval``, with a plus where EvalPlus's own tests count."""
-    return task.partition("/")[0].lower() + ("+" if metric == "plus" else "")
+    name = task.partition("/")[0].lower()
+    return name + ("+" if metric == "plus" and name != "bigcodebench" else "")
 
 
 def _tasks(file: Path, spec: ReadingSpec, metric: str) -> Iterator[dict[str, Any]]:
@@ -71,7 +74,7 @@ def _tasks(file: Path, spec: ReadingSpec, metric: str) -> Iterator[dict[str, Any
             raise DataError(
                 f"{file}: task {task!r} was tested with the base tests alone. Read those: {how(metric='base')}."
             )
-        passed = [base == "pass" and (metric == "base" or plus == "pass") for base, plus in statuses]
+        passed = [base in PASSED and (metric == "base" or plus in PASSED) for base, plus in statuses]
         yield {
             "model_id": model_of(file),
             "item_id": task,
@@ -84,7 +87,7 @@ def _tasks(file: Path, spec: ReadingSpec, metric: str) -> Iterator[dict[str, Any
 def _statuses(samples: Any) -> list[tuple[Any, Any]]:
     """Status of each sample in the base tests and in all, None where it was not tested."""
     if isinstance(samples, list):
-        return [(one.get("base_status"), one.get("plus_status")) for one in samples]
+        return [tuple(one.get(f"{name}_status", one.get("status")) for name in ("base", "plus")) for one in samples]
     base = [one[0] for one in samples["base"]]
     plus = [one[0] for one in samples.get("plus") or []] or [None] * len(base)
     return list(zip(base, plus, strict=True))

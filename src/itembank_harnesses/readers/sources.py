@@ -115,7 +115,10 @@ SOURCES: Mapping[str, Source] = {
         "score files of BFCL",
         files=("*_score.json",),
         hint="They are in score/<model>/.",
-        beside=("*_result.json", "score*/data*.csv"),
+        beside=(
+            *(f"result{end}/*/{deep}*_result.json" for end in ("", "[_-]*") for deep in ("", "*/", "*/*/")),
+            "score*/data*.csv",
+        ),
     ),
     "evalplus": Source("results of EvalPlus", files=("*eval_results.json",), takes=("metric",)),
     "livecodebench": Source(
