@@ -583,3 +583,20 @@ def test_numbers_that_passed_and_failed_are_divided_by_their_sum(tmp_path):
     pytest.importorskip("jq", reason="needs the extra jq")
     program = re.findall("add: --jq '(.*?)'; if", refused(tmp_path, table))[0]
     assert read_text(tmp_path, table, jq=program).responses.tolist() == [[0.25, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("agent,task,reward", "--column model_id=agent --column item_id=task"),
+        ("Agent Name,task,trial,reward", "--column 'model_id=Agent Name' --column item_id=task"),
+        ("agent,instance_id,resolved", "--column model_id=agent. A table"),
+        ("agent,system,instance_id,resolved", "--column model_id=.... A table"),
+    ],
+)
+def test_names_that_may_be_ours_are_advised_and_not_taken_unasked(tmp_path, header, words):
+    row = ",".join("1" * header.count(","))
+    (tmp_path / "runs.csv").write_text(f"{header}\na,{row}\nb,{row}\n")
+    with command_line_words(), pytest.raises(DataError) as refusal:
+        read_responses(tmp_path / "runs.csv")
+    assert words in str(refusal.value)

@@ -49,6 +49,12 @@ NAMES_IN_TURN: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {"response": ("resolved", "solved", "pass", "success", "reward", "exactmatch")},
 )
 """The same, and rarer ones: beside a column of an earlier name, one of a later name means something else."""
+LIKELY = {
+    "model_id": ("agent", "agentname", "agentid", "system", "systemname", "checkpoint", "submission", "policy"),
+    "item_id": ("task", "taskname", "test", "testname", "case", "caseid", "prompt", "promptid", "query", "queryid"),
+    "response": NAMES_IN_TURN[2]["response"],
+}
+"""Names that advice takes for ours where a table has one of them, and that are read as nothing unasked."""
 COUNT_NAMES = {
     "n_correct": (
         *("ncorrect", "c", "numcorrect", "correctcount", "npass", "npassed", "numpassed", "passcount", "passedcount"),
@@ -74,6 +80,12 @@ _SEPARATORS = re.compile(r"[\s_.-]+")
 def plain_name(name: str) -> str:
     """Return the name of a column without case, blanks, underscores, dots and dashes."""
     return _SEPARATORS.sub("", name).casefold()
+
+
+def likely(columns: Sequence[str], ours: str) -> str:
+    """Return the one column that may well be ours; '...' where there is none, or several are."""
+    found = [one for one in columns if plain_name(one) in LIKELY[ours]]
+    return found[0] if len(found) == 1 else "..."
 
 
 def counts_of(columns: Sequence[str]) -> dict[str, str]:

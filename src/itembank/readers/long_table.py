@@ -23,6 +23,7 @@ from itembank.readers.columns import (
     error_codes,
     examples,
     id_column,
+    likely,
     numbers,
     optional_names,
     plain_name,
@@ -165,7 +166,9 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
     absent = {name: spec.column(name) for name, is_told in told.items() if not is_told}
     absent = {name: column for name, column in absent.items() if column not in columns}
     if absent:
-        names = (counts_of(columns) if [*absent] == ["response"] else {}) or dict.fromkeys(absent, "...")
+        names = (counts_of(columns) if [*absent] == ["response"] else {}) or {
+            name: likely(columns, name) for name in absent
+        }
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown([*absent.values()])}; there are {shown(columns, 12)}. If the file has "

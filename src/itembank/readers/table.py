@@ -28,6 +28,7 @@ from itembank.readers.columns import (
     counts_of,
     is_id,
     is_measure,
+    likely,
     may_name_model,
     numbers,
     plain_name,
@@ -443,15 +444,22 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
-        by_model, by_item = (how(columns={name: "..."}) for name in ("model_id", "item_id"))
+        ids = {ours: likely(every, ours) for ours in ("model_id", "item_id")}
+        by_model, by_item = (how(columns={ours: theirs}) for ours, theirs in ids.items())
         program = remedy("ReadingSpec(jq='...')", "--jq PROGRAM")
         nested = f" Nested JSON is read by a program of jq: {program}." if ".json" in table.source else ""
         advice = no_header(table.frame.columns)
         if not advice or table.frame.width > 1:  # items may be called by numbers
-            advice += _almost_long(table.frame, spec) or (
-                f" Say which column names the model ({by_model}) where rows are models, which names the item "
-                f"({by_item}) where rows are items, and both where a row is one response."
-                f"{how_to_compare(table.frame)}{nested}"
+            is_likely = "..." not in ids.values()
+            both = f" If {ids['model_id']!r} is the model of a row, and {ids['item_id']!r} its item, add: "
+            advice += (
+                _almost_long(table.frame, spec)
+                or (is_likely and both + how(columns=ids))
+                or (
+                    f" Say which column names the model ({by_model}) where rows are models, which names the item "
+                    f"({by_item}) where rows are items, and both where a row is one response."
+                    f"{how_to_compare(table.frame)}{nested}"
+                )
             )
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
