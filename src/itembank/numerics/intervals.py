@@ -49,14 +49,15 @@ def normal_probability(value: float) -> float:
 
 def t_quantile(probability: float | FloatArray, degrees: Number) -> Number:
     """Return what Student's t stays below with this probability; a few numbers without loading SciPy."""
-    is_few = isinstance(probability, float) and 0 < np.size(degrees) <= _FEW
-    if is_few and 1e-50 < probability < 1.0 and np.min(degrees) >= 0.5:
-        if np.ndim(degrees):
-            return np.reshape([t_quantile(probability, one) for one in np.ravel(degrees)], np.shape(degrees))
-        return normal_quantile(probability) if np.isinf(degrees) else _student_quantile(probability, degrees)
-    from scipy.special import ndtri, stdtrit  # noqa: PLC0415 (to load it takes longer than showing a bank)
+    is_few = 0 < np.size(degrees) <= _FEW and np.min(degrees) >= 0.5
+    if is_few and isinstance(probability, float) and 1e-50 < probability < 1.0:
+        result = np.reshape(
+            [_student_quantile(probability, one) for one in np.ravel(degrees).tolist()], np.shape(degrees)
+        )
+    else:
+        from scipy.special import ndtri, stdtrit  # noqa: PLC0415 (to load it takes longer than showing a bank)
 
-    result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
+        result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
     return float(result) if result.ndim == 0 else result  # type: ignore[return-value]
 
 
@@ -67,6 +68,8 @@ def _student_quantile(probability: float, degrees: float) -> float:
     finds the place from anywhere, and begins near it. The integral is by the trapezoidal rule after ``v = exp(s -
     exp(-s))`` (Takahasi and Mori 1974, Publ. RIMS 9, 721-741).
     """
+    if math.isinf(degrees):
+        return normal_quantile(probability)
 
     def curve(u: FloatArray) -> FloatArray:
         result: FloatArray = np.exp(-0.5 * degrees * np.log1p(np.sinh(u) ** 2))
