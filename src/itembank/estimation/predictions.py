@@ -10,6 +10,8 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.stable import sigmoid
 
+LEAST_CHANCE = 0.02
+"""Of a right and of a wrong answer, where what to expect of it is asked."""
 FEW_VALUES = 2**16
 """Up to so many values, building the sparse matrix takes longer than the sums themselves."""
 
