@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from bytelms_packing import as_differences, packed_numbers
+from bytelms_packing import as_errors, packed_numbers
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
 
@@ -40,8 +40,10 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
             statistics=False,
             row_group_size=table.height,
         )
+    errors, terms = as_errors(np.array(choices), len(SHARES), texts)
     numbers = {
-        "choices": (as_differences(np.array(choices), len(SHARES), texts), "<i2"),
+        "choices": (errors, "<i2"),
+        "choices_terms": (terms, "<i2"),
         "samples_counts": (np.array([one["counts"] for one in answers]), "<i2"),
         "samples_exact": (np.array([one["answers"] for one in answers]), "<f4"),
     }

@@ -10,7 +10,7 @@ from itembank.errors import ParameterError
 from itembank.numerics import splits
 from itembank.numerics.arrays import effective_items, mean_where_known
 from itembank.numerics.quadrature import THREE_NODES, log_sum_exp, normal_grid
-from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
+from itembank.numerics.stable import sigmoid, sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 from itembank.numerics.symmetric import MATRICES_AT_ONCE, inverse_and_log_determinant, packed_products, unpack
 from itembank.numerics.ties import average_ranks, clearly_best, first_largest, first_smallest, id_order, rounded
 
@@ -37,6 +37,7 @@ WIDE = np.concatenate([-np.logspace(3, -12, 60), [0.0], np.logspace(-12, 3, 60)]
 def test_softplus_and_sigmoids_of_both_signs_agree_with_scipy():
     assert_allclose(softplus(WIDE), -log_expit(-WIDE), rtol=1e-14)
     assert_allclose(sigmoid_pair(WIDE), [expit(WIDE), expit(-WIDE)], rtol=1e-14)
+    assert_allclose(sigmoid(WIDE), expit(WIDE), rtol=1e-14)
     assert_allclose(sigmoid_slope(WIDE), expit(WIDE) * expit(-WIDE), rtol=1e-14)
     # sigmoid(50) rounds to 1, so sigmoid (1 - sigmoid) would be 0.
     assert_allclose(sigmoid_slope(np.array([50.0, -50.0])), np.exp(-50.0), rtol=1e-14)

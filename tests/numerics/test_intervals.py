@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import stdtrit
 from scipy.stats import norm, t
 
 from itembank.estimation.calibrated_scores import PastEstimates
@@ -126,6 +127,26 @@ def test_quantiles_are_those_of_tables():
     assert_allclose(intervals.t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
     assert intervals.t_reach(0.95, np.inf) == intervals.normal_reach(0.95)
     assert intervals.t_quantile(0.8, 10.0) == pytest.approx(0.879058, abs=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [*np.geomspace(0.5, 1e6, 40), 1.0, 2.0, 1e12, np.inf])
+def test_one_quantile_and_a_few_are_those_of_scipy_to_thirteen_digits(degrees):
+    """Which many are."""
+    probabilities = np.concatenate([tails := np.geomspace(1e-6, 0.45, 30), [0.5], 1.0 - tails])
+    found = [intervals.t_quantile(float(one), degrees) for one in probabilities]
+    assert_allclose(found, t.ppf(probabilities, degrees), rtol=1e-13, atol=1e-15)
+    assert_allclose(intervals.t_quantile(0.975, np.full((2, 3), degrees)), t.ppf(0.975, degrees), rtol=1e-13)
+    assert_allclose(intervals.t_quantile(0.975, np.full(60, degrees)), t.ppf(0.975, degrees), rtol=1e-13)
+
+
+def test_quantiles_and_probabilities_at_the_edges_are_those_of_scipy():
+    for one, degrees in ((1e-300, 0.5), (1.0, 3.0), (0.0, 3.0), (0.9, 0.01), (0.9, 0.0), (0.9, np.nan), (1e-40, 0.5)):
+        assert_allclose(intervals.t_quantile(one, degrees), stdtrit(degrees, one), rtol=1e-13)
+    assert intervals.t_quantile(0.9, np.zeros(0)).shape == (0,)
+    some = np.append(np.geomspace(1e-300, 0.5, 60), [0.6, 0.975, 1.0 - 1e-12, 0.0, 1.0])
+    assert_allclose([intervals.normal_quantile(float(one)) for one in some], norm.ppf(some), rtol=1e-13)
+    some = np.linspace(-12.0, 8.0, 77)
+    assert_allclose([intervals.normal_probability(one) for one in some], norm.cdf(some), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("degrees", "law"), [(np.inf, norm()), (4.0, t(4))])

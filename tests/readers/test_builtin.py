@@ -13,13 +13,7 @@ from scipy.stats import spearmanr
 from sklearn import datasets
 
 from itembank.errors import ParameterError
-from itembank.readers.builtin import (
-    IN_CHECKOUT_ONLY,
-    builtin_choices,
-    from_differences,
-    load_builtin,
-    read_builtin_numbers,
-)
+from itembank.readers.builtin import IN_CHECKOUT_ONLY, builtin_choices, from_errors, load_builtin, read_builtin_numbers
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
 from itembank_scaling.inputs import builtin_bits_per_byte, builtin_sample_probabilities
@@ -128,11 +122,13 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
     choices = ["no", "b", "yes", "b", "no", "a", "no"]
     packing, exact = load("bytelms_packing"), rng.normal(size=(6, 4))
-    kept = {"choices": (packing.as_differences(log_likelihoods, 3, choices), "<i2"), "exact": (exact, "<f4")}
+    errors, terms = packing.as_errors(log_likelihoods, 3, choices)
+    assert np.count_nonzero(terms) > 6  # predictions there are
+    kept = {"choices": (errors, "<i2"), "choices_terms": (terms, "<i2"), "exact": (exact, "<f4")}
     for part, (numbers, dtype) in kept.items():
         (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packing.packed_numbers(numbers, dtype))
-    read = read_builtin_numbers("toy", "choices", "<i2", 3)
-    np.testing.assert_array_equal(from_differences(read, 3, choices), log_likelihoods)
+    read = [read_builtin_numbers("toy", *part) for part in (("choices", "<i2", 3), ("choices_terms", "<i2", 6))]
+    np.testing.assert_array_equal(from_errors(*read, 3, choices), log_likelihoods)
     np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), exact.astype("<f4"))
 
 

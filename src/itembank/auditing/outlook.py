@@ -95,12 +95,12 @@ def outlook(bank: GivenBank) -> Outlook:
         weights = bank.targets.overall_weights
         expected = probability(bank.parameters, abilities_ahead(bank, tuple(MODELS.values())))
         solved, unsolved = (
-            np.array([weights[items].sum() for items in some]) for some in (expected >= 0.9, expected <= 0.1)
+            [float(weights[items].sum()) for items in some] for some in (expected >= 0.9, expected <= 0.1)
         )
         places = {
             "models": list(MODELS),
             "score": [weights @ p for p in expected],
-            "open": np.maximum(0.0, 1.0 - solved - unsolved),
+            "open": [max(0.0, 1.0 - easy - hard) for easy, hard in zip(solved, unsolved, strict=True)],
             "solved": solved,
             "unsolved": unsolved,
         }

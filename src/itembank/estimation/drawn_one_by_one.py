@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-import scipy
 
 from itembank.bank.banks import Bank
 from itembank.bank.norms import fitted_factor_model, implied_factor_model
@@ -27,7 +26,7 @@ from itembank.estimation.observations import fewer_than_past
 from itembank.estimation.regressions import reconciled_within
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import binary_variance, t_reach, wilson_ends
+from itembank.numerics.intervals import binary_variance, normal_probability, t_reach, wilson_ends
 from itembank.selection import selector_specs
 
 FEWEST = 20
@@ -211,7 +210,7 @@ def scores_of_draws(
     squared = np.where(left > 0.0, squared + off[lost] @ design.squared[lost], 0.0)
     if at_any_stop:
         beyond = reach_at_any_stop(level, float(design.first[wanted]) / max(variance, 1e-30))
-        level = min(2.0 * float(scipy.special.ndtr(beyond)) - 1.0, 1.0 - 1e-12)  # of Student's t as of a normal
+        level = min(2.0 * normal_probability(beyond) - 1.0, 1.0 - 1e-12)  # of Student's t as of a normal
     reach = float(t_reach(level, freedom))
     half, near = reach * np.sqrt(squared), _near_ends(values, reach**2 * squared, n_right, n_drawn)
     share = min(max(1.0 - rarer / MANY_RARER, 0.0), 1.0)

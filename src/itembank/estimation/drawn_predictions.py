@@ -13,7 +13,7 @@ from itembank.bank.norms import columns_of, fitted_factor_model
 from itembank.estimation.asked import Asked
 from itembank.estimation.observations import attempt_variances, counted_trials, past_runs, scores_of_past
 from itembank.estimation.point_methods import Known
-from itembank.estimation.predictions import scenario_sums
+from itembank.estimation.predictions import LEAST_CHANCE, scenario_sums
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model, item_residuals
@@ -30,8 +30,6 @@ FACTORS = (0, 1, 2, 3, 5, 8)
 """Numbers of factors that are tried."""
 MODELS_A_FACTOR = 4
 """Past models that one factor takes at least."""
-LEAST_CHANCE = 0.02
-"""Of a right and of a wrong answer, where what to expect of it is asked."""
 FEWEST_TRIED, MOST_TRIED = 10, 1000
 """Past models that say how many factors serve; of more, every so many-th."""
 

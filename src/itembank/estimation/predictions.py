@@ -8,7 +8,10 @@ import scipy
 
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.stable import sigmoid
 
+LEAST_CHANCE = 0.02
+"""Of a right and of a wrong answer, where what to expect of it is asked."""
 FEW_VALUES = 2**16
 """Up to so many values, building the sparse matrix takes longer than the sums themselves."""
 
@@ -130,7 +133,7 @@ def curves_of(
     places = np.linspace(0, loadings.size - 1, min(loadings.size, N_CANDIDATES)).astype(np.int64)
     some = np.unique(np.concatenate([np.argsort(values, kind="stable")[places] for values in (loadings, intercept)]))
     theta = np.linspace(-REACH, REACH, 201)[:, None]
-    p = scipy.special.expit(theta * loadings + intercept)
+    p = sigmoid(theta * loadings + intercept)
     result = [np.zeros((some.size, 1)), np.zeros((some.size, 1))]
     for number, (values, omega) in enumerate(((p, weights), (p * (1.0 - p), weights**2))):
         wanted = values @ omega
@@ -163,7 +166,7 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
         block = slice(begin, end)
         x = theta @ items.loadings[block].T + items.intercept[block]
-        p = scipy.special.expit(x)
+        p = sigmoid(x)
         slope = spread = p * (1.0 - p)  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
         if items.asymptotes is not None:
             lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]

@@ -17,7 +17,8 @@ from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import WAYS, check_one_model, counted, with_lost
 from itembank.gating.results import TIE, FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
+from itembank.numerics.intervals import NORMAL
+from itembank.numerics.looks import lower_bound, student_boundary, upper_bound
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in

@@ -12,6 +12,7 @@ from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import LikelihoodTerms, asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.stable import sigmoid
 from itembank.numerics.symmetric import packed_products, unpack
 
 
@@ -22,11 +23,10 @@ def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
-    with np.errstate(over="ignore"):  # expit loads scipy.special, which takes a third of showing a bank
-        sigmoid: FloatArray = 1.0 / (1.0 + np.exp(-logit(parameters, theta)))
+    rising = sigmoid(logit(parameters, theta))
     if asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote) is None:
-        return sigmoid
-    return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * sigmoid
+        return rising
+    return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * rising
 
 
 def information_weights(parameters: ItemParameters, theta: FloatArray) -> FloatArray:

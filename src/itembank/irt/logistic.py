@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
+from itembank.numerics.stable import sigmoid, sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,8 @@ def log_likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymp
 
 def score_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
     """First derivative of the log-likelihood terms in the logit."""
-    from scipy.special import expit  # noqa: PLC0415 (a bank is shown without it)
-
     if asymptotes is None:
-        result: FloatArray = responses - expit(x)
-        return result
+        return responses - sigmoid(x)
     rising, falling = _log_slopes(x, asymptotes)
     return responses * rising - (1.0 - responses) * falling
 
@@ -135,16 +132,14 @@ def information_slopes(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Fl
 
     ``log w`` is a sum of log-sigmoids, so ``w' = w l`` and ``w'' = w (l^2 + l')`` with ``l = (log w)'``.
     """
-    from scipy.special import expit  # noqa: PLC0415 (a bank is shown without it)
-
     weights = information_weights(x, asymptotes)
     log_curvature = 2.0 * sigmoid_slope(x)
     if asymptotes is None:
-        first = expit(-x) - expit(x)
+        first = sigmoid(-x) - sigmoid(x)
     else:
         # The weight is s(x + L) s(-x) s(x) s(K - x) times a constant; (log s(z))' = s(-z).
         low, high = x + asymptotes.lower_shift, x - asymptotes.upper_shift
-        first = expit(-low) - expit(x) + expit(-x) - expit(high)
+        first = sigmoid(-low) - sigmoid(x) + sigmoid(-x) - sigmoid(high)
         log_curvature = log_curvature + sigmoid_slope(low) + sigmoid_slope(high)
     return weights, weights * first, weights * (first**2 - log_curvature)
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from statistics import NormalDist
 
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray
-
-NORMAL = NormalDist()
+from itembank.numerics.intervals import NORMAL, t_quantile
 
 
 def crossing_probability(information: Sequence[float], boundary: float) -> float:
@@ -55,22 +53,8 @@ def constant_boundary(information: tuple[float, ...], error: float) -> float:
 
 
 def student_boundary(boundary: float, degrees: float) -> float:
-    """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one.
-
-    With many degrees of freedom by the expansion of Abramowitz & Stegun, 26.7.5, whose next term is below 1e-8 then.
-    """
-    if degrees < 100.0:
-        from itembank.numerics.intervals import t_quantile  # noqa: PLC0415 (as above)
-
-        return t_quantile(NORMAL.cdf(boundary), degrees)
-    x = boundary
-    terms = (
-        (x**3 + x) / 4.0,
-        (5.0 * x**5 + 16.0 * x**3 + 3.0 * x) / 96.0,
-        (3.0 * x**7 + 19.0 * x**5 + 17.0 * x**3 - 15.0 * x) / 384.0,
-        (79.0 * x**9 + 776.0 * x**7 + 1482.0 * x**5 - 1920.0 * x**3 - 945.0 * x) / 92160.0,
-    )
-    return x + sum(term / degrees**power for power, term in enumerate(terms, start=1))
+    """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one."""
+    return -t_quantile(NORMAL.cdf(-boundary), degrees)
 
 
 Known = float | FloatArray

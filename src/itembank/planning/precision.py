@@ -14,7 +14,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import costs_of_items
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_whole
-from itembank.estimation.drawn_predictions import LEAST_CHANCE
+from itembank.estimation.predictions import LEAST_CHANCE
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.families import expected_curve
 from itembank.numerics.arrays import FloatArray, IntArray

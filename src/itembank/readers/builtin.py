@@ -59,17 +59,19 @@ def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.nd
     return np.ascontiguousarray(planes.T).view(dtype).reshape(n_rows, -1)
 
 
-def from_differences(
-    differences: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
+def from_errors(
+    errors: np.ndarray[Any, Any], terms: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
 ) -> np.ndarray[Any, Any]:
-    """Add up the differences that `scripts/bytelms_packing.py` took again, (n_models, n_choices)."""
+    """Add the predictions that `scripts/bytelms_packing.py` took away again, (n_models, n_choices)."""
     order, first = by_text(choices)
-    steps = differences.reshape(n_checkpoints, len(choices), -1) - HALF_BYTE
-    sums = np.cumsum(steps, axis=1, dtype=differences.dtype)
-    changes = sums - (sums - steps)[:, first]
-    in_order = np.empty_like(changes)
-    in_order[:, order] = np.cumsum(changes, axis=0, dtype=differences.dtype)
-    return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, len(choices))
+    steps = errors.reshape(n_checkpoints, len(choices), -1) - HALF_BYTE
+    sums = np.cumsum(steps, axis=1, dtype=errors.dtype)
+    found = (sums - (sums - steps)[:, first]).swapaxes(1, 2).reshape(-1, len(choices))
+    for row, (models, weights) in enumerate(terms.reshape(len(found), 2, -1).astype(np.int64)):
+        found[row] += ((weights @ found[models].astype(np.int64)) >> 8).astype(errors.dtype)
+    by_run: np.ndarray[Any, Any] = np.empty_like(found)
+    by_run[:, order] = found.reshape(n_checkpoints, -1, len(choices)).swapaxes(0, 1).reshape(found.shape)
+    return by_run
 
 
 def by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -108,8 +110,9 @@ def builtin_choices() -> ChoiceLogLikelihoods:
     """Return the log-likelihoods of all choices of `bytelms`, from which its responses are made."""
     models, items = (read_builtin_table("bytelms", part) for part in ("models", "items"))
     n_checkpoints = models["share_of_run"].n_unique()
-    differences = read_builtin_numbers("bytelms", "choices", "<i2", n_checkpoints)
-    choices = from_differences(differences, n_checkpoints, items["choices"].explode().to_list())
+    errors = read_builtin_numbers("bytelms", "choices", "<i2", n_checkpoints)
+    terms = read_builtin_numbers("bytelms", "choices_terms", "<i2", models.height)
+    choices = from_errors(errors, terms, n_checkpoints, items["choices"].explode().to_list())
     n_options = items["n_options"].to_numpy()
     is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
     log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)

@@ -101,10 +101,11 @@ def is_included(bank: Bank, included: Collection[str], excluded: Collection[str]
     both = sorted(set(included) & set(excluded))
     if both:
         raise ParameterError(f"items must not be both included and excluded, got {len(both)} of them: {shown(both)}.")
-    idle = bank.responses.items["item_id"].filter(pl.Series(result & (bank.targets.weights <= 0.0), dtype=pl.Boolean))
-    if idle.len():
+    idle = np.flatnonzero(result & (bank.targets.weights <= 0.0)).tolist()
+    if idle:
+        names = bank.responses.items["item_id"][idle].to_list()
         raise ParameterError(
-            f"items that must be included must count in the score, and {shown(idle.to_list())} have no weight in it."
+            f"items that must be included must count in the score, and {shown(names)} have no weight in it."
         )
     return result
 

@@ -49,14 +49,15 @@ def select(
         weights.append(choice.weights[order])
         if choice.inclusion_probabilities is not None:
             probabilities.append(choice.inclusion_probabilities[order])
-    absent = np.setdiff1d(np.flatnonzero(must_come), np.concatenate(positions))
-    if absent.size:  # of a method of another package
-        names = [bank.item_ids[position] for position in absent.tolist()]
+    absent = must_come.copy()
+    absent[np.concatenate(positions)] = False
+    if absent.any():  # of a method of another package
+        names = [bank.item_ids[position] for position in np.flatnonzero(absent).tolist()]
         raise ParameterError(
             f"method {METHODS.name_of(spec)!r} must choose the items that are to be included, and left out "
             f"{shown(names)}. Take another method, or include none."
         )
-    chosen = bank.responses.items[np.concatenate(positions)]
+    chosen = bank.responses.items[np.concatenate(positions).tolist()]
     is_known = len(probabilities) == len(positions) and bool(is_candidate[bank.targets.weights > 0.0].all())
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     return Selection(
@@ -100,7 +101,8 @@ def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) ->
 
 def open_scenarios(bank: Bank, excluded: Collection[str]) -> IntArray:
     """Scenarios with an item that counts in the score and is not excluded, (n_open,): the others are asked nothing."""
-    return np.unique(bank.targets.scenario_index[(bank.targets.weights > 0.0) & not_excluded(bank, excluded)])
+    counts = (bank.targets.weights > 0.0) & not_excluded(bank, excluded)
+    return np.flatnonzero(np.bincount(bank.targets.scenario_index[counts]))  # np.unique loads more of NumPy
 
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:

@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import scipy
 
 from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_probability
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
 from itembank.selection.greedy import next_items
@@ -264,7 +264,7 @@ def probability_above(value: float, standard_error: float, threshold: float) -> 
     """Probability that a score lies above a threshold, by its normal posterior; a score that is known settles it."""
     if standard_error <= 0.0:
         return float(value > threshold)
-    return float(scipy.special.ndtr((value - threshold) / standard_error))
+    return normal_probability((value - threshold) / standard_error)
 
 
 def _number(value: float) -> str:
