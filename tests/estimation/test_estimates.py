@@ -125,7 +125,7 @@ def test_a_model_that_no_past_one_beats_on_its_items_is_named_although_its_estim
     np.testing.assert_array_equal(beyond_past(bank, new), [1, -1, 0, 0])  # a half of the past models had all five right
     said = notes_on_unlike(with_scores(estimates, 0.6, 0.3, 0.5), PAST, 3, np.array([1, -1, 0]))
     assert [(one.kind, *one.models) for one in said] == [("better", "right"), ("worse", "wrong")]
-    assert said[0].text.startswith("on these items no past model did better, and the interval holds for models like")
+    assert said[0].text.startswith("on such items no past model did better, and the interval holds for models like")
 
 
 def test_nothing_is_said_where_an_interval_holds_or_nothing_is_known(estimates):

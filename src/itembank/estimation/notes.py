@@ -189,7 +189,7 @@ def notes_on_unlike(
         ("unlike", estimates.typicality.is_flagged, said_of_unlike(n_past)),
     ]
     if beyond is not None:
-        here = "on these items no past model did"
+        here = "on such items no past model did"
         looks.insert(1, ("better", is_new & (value <= best) & (beyond > 0), f"{here} better"))
         looks.insert(3, ("worse", is_new & (value >= worst) & (beyond < 0), f"{here} worse"))
     found, is_exact = [], estimates.is_exact
