@@ -1,6 +1,7 @@
 """Typicality against counting, the binomial distribution, and models that are made unusual on purpose."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,8 @@ from itembank.bank.past_models import PastModels
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import Scores, Typicality, joined, placed, typicality_among
-from itembank.estimation.notes import notes_on_unlike
+from itembank.estimation.notes import beyond_past, notes_on_unlike
+from itembank.estimation.observations import Observations
 from itembank.estimation.own_means import Places, _means, own_means
 from itembank.planning.select import select
 from itembank.responses.lost_answers import LostAnswers
@@ -112,6 +114,18 @@ def test_each_kind_is_said_once_with_the_drawn_items_that_would_settle_it(estima
     assert unnamed[0].more == "selection=..., or select(bank, 12, method='drawn')."
     none_to_draw = notes_on_unlike(made, PAST, 3, can_draw=False)[0].text
     assert none_to_draw == "better than all 3 past models, and the interval holds for models like these."
+
+
+def test_a_model_that_no_past_one_beats_on_its_items_is_named_although_its_estimate_is_below_the_best(estimates):
+    """Always right, with 40 V-optimal items: 100 points were estimated as 88 +- 8, without a word."""
+    past = np.where(np.arange(40)[:, None] < 39, np.arange(12) < np.arange(40)[:, None] / 4, np.nan)
+    bank = SimpleNamespace(published=None, responses=ResponseMatrix.create(past))
+    rows = np.array([[1.0] * 12, [0.0] * 12, [1.0] * 6 + [0.0] * 6, [1.0] * 5 + [np.nan] * 7])
+    new = Observations.of_items(rows, np.arange(12), np.ones(12), is_random=False)
+    np.testing.assert_array_equal(beyond_past(bank, new), [1, -1, 0, 0])  # a half of the past models had all five right
+    said = notes_on_unlike(with_scores(estimates, 0.6, 0.3, 0.5), PAST, 3, np.array([1, -1, 0]))
+    assert [(one.kind, *one.models) for one in said] == [("better", "right"), ("worse", "wrong")]
+    assert said[0].text.startswith("on such items no past model did better, and the interval holds for models like")
 
 
 def test_nothing_is_said_where_an_interval_holds_or_nothing_is_known(estimates):

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from itembank.bank.banks import CONTENT_ORDER
 from itembank.estimation.asked import Asked
-from itembank.estimation.calibrated_scores import PastEstimates, error_inflation, without_sampling_error
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation, with_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from itembank.estimation.folds import folds
@@ -526,41 +526,38 @@ def test_reconciled_scenarios_are_the_nearest_that_make_the_overall_score(rng):
         np.testing.assert_allclose(found[row, :-1], wanted.x, atol=1e-6)
 
 
-def made_up_estimates(rng, sampling=0.03, n_models=600):
-    """Estimates whose errors have the sizes `scale`; a third of the truths are exact, the others hardly known."""
-    scale = rng.uniform(0.01, 0.03, (n_models, 1))
-    truth, variance = rng.random((n_models, 1)), np.full((n_models, 1), sampling**2)
+def nested_means(rng, n_known=160, n_models=600):
+    """Means of 80 of 400 answers as estimates; scores are known from some that contain them, of a third from all."""
+    answers = (rng.random((n_models, 400)) < rng.uniform(0.3, 0.7, (n_models, 1))).astype(float)
+    value, known, truth = (answers[:, :n].mean(axis=1, keepdims=True) for n in (80, n_known, 400))
+    known[: n_models // 3] = truth[: n_models // 3]
+    variance = (1 - n_known / 400) / n_known * known * (1 - known)
     variance[: n_models // 3] = 0.0
-    observed = truth + np.sqrt(variance) * rng.standard_normal(truth.shape)
-    value = truth + 1.5 * scale * rng.standard_normal(truth.shape)
-    return PastEstimates(observed, value, scale, scale, variance), value - truth
+    scale = np.sqrt(truth * (1 - truth))
+    return PastEstimates(known, value, scale, scale, variance), value - truth
 
 
-def test_errors_and_intervals_get_the_size_that_they_have_against_the_truth(rng):
-    found, true = made_up_estimates(rng)
+def test_errors_and_intervals_get_the_size_that_they_have_against_full_scores(rng):
+    found, true = nested_means(rng)
     raw = found.value - found.truth
-    size, raw_size, true_size = (np.sqrt(np.mean(error**2)) for error in (found.error, raw, true))
-    assert raw_size > 1.2 * true_size
+    size, raw_size, true_size = (np.sqrt(np.mean(error[200:] ** 2)) for error in (found.error, raw, true))
+    assert raw_size < 0.85 * true_size  # (1/80 - 1/160) / (1/80 - 1/400): 0.79
     assert size == pytest.approx(true_size, rel=0.1)
     np.testing.assert_array_equal(found.error[:200], raw[:200])
-    half, of_truth, of_raw = (
-        calibrated_half_widths(error, found.scale, np.ones((1, 1)), level=0.95)[0, 0]
-        for error in (found.error, true, raw)
+    half, of_truth = (
+        calibrated_half_widths(error, found.scale, np.full((1, 1), 0.5), level=0.95)[0, 0]
+        for error in (found.error, true)
     )
-    assert half == pytest.approx(of_truth, rel=0.12)
-    assert of_raw > 1.25 * of_truth
+    assert half == pytest.approx(of_truth, rel=0.1)
     ratios = true[3:] / found.scale[3:]  # of the first nothing is known
     true[0], found.scale[1:3] = np.nan, 0.0
     np.testing.assert_allclose(error_inflation(true, found.scale), np.sqrt(np.mean(ratios**2)))
 
 
-def test_exact_truths_leave_errors_as_they_are_and_no_more_than_three_quarters_are_taken_out(rng):
-    found, _ = made_up_estimates(rng, sampling=0.0)
+def test_exact_truths_leave_errors_as_they_are_and_unknown_ones_unknown(rng):
+    found, _ = nested_means(rng, n_known=400)
     np.testing.assert_array_equal(found.error, found.value - found.truth)
     np.testing.assert_array_equal(dataclasses.replace(found, truth_variance=None).error, found.error)
-    error = rng.standard_normal((50, 1))
-    ones = np.ones(error.shape)
-    found = without_sampling_error(error, 100.0 * ones, ones)
-    own = 0.25 * np.mean(error**2)  # of the errors, at the least
-    np.testing.assert_allclose(found, error * np.sqrt(own / (own + 100.0)))
-    assert np.isnan(without_sampling_error(np.array([[np.nan], [1.0]]), np.array([[np.nan], [1.0]]), ones[:2])[0, 0])
+    error, ones = np.array([[np.nan], [3.0], [4.0], [0.0]]), np.ones((4, 1))
+    wanted = error * np.sqrt(1.0 + 5.0 / (25.0 / 3.0))
+    np.testing.assert_allclose(with_sampling_error(error, 5.0 * ones, ones), wanted)

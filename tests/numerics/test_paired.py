@@ -84,6 +84,31 @@ def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: flo
     assert probability[passed].sum() < 0.065
 
 
+@pytest.mark.parametrize("kind", ["graded", "clusters"])
+def test_rare_large_drops_pass_as_rarely_as_said(kind: str) -> None:
+    """Of 50 graded answers a few fall far, or of 20 documents a tenth falls: 18 and 15 % passed."""
+    rng, n, doc = np.random.default_rng(5), 50 if kind == "graded" else 200, np.repeat(np.arange(20), 10)
+    fell = rng.random((3000, n)) < 0.06 if kind == "graded" else (rng.random((3000, 20)) < 0.1)[:, doc]
+    size = rng.random((3000, n)) if kind == "graded" else rng.random((3000, n)) < 0.5
+    noise = (rng.random((3000, n)) < 0.02) & (kind != "graded")
+    drops = np.where(noise, 1.0, fell * size)
+    n_passed = 0
+    for row in drops[:600]:
+        clusters = None if kind == "graded" else doc
+        look = paired_look(np.ones(n), 1.0 - row, clusters=clusters, is_finite=False)
+        known = look.difference, look.variance, look.unit, look.flips
+        n_passed += looks.lower_bound(*known, looks.student_boundary(1.6448536, look.degrees)) > -drops.mean()
+    assert n_passed / 600 < 0.065
+
+
+def test_small_changes_of_all_answers_have_the_bound_of_the_t_test_nearly() -> None:
+    rng = np.random.default_rng(5)
+    look = paired_look(np.full(200, 0.5), 0.5 + rng.normal(-0.02, 0.05, 200), is_finite=False)
+    plain = look.difference - 1.65 * np.sqrt(look.variance)
+    bound = looks.lower_bound(look.difference, look.variance, look.unit, look.flips, 1.65)
+    assert plain - 0.001 < bound <= plain
+
+
 def test_the_only_change_is_not_taken_for_a_law() -> None:
     """The baseline had one of 50 wrong, which the candidate has right: of falls among the others nothing is known."""
     one, other = np.repeat([0.0, 1.0], [40, 1960]), np.full(2000, np.nan)

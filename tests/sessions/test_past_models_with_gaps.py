@@ -73,3 +73,19 @@ def test_past_models_of_other_scenarios_are_asked_no_more_of_their_own_than_new_
     of_others = np.isin(orders[12:], np.flatnonzero(~lacks)).sum(axis=1).mean()
     assert 5 < of_others < 12
     assert n_answers[:12].mean() == pytest.approx(of_others, abs=1.5)
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_errors_of_models_with_gaps_are_as_large_as_against_full_scores():
+    """Known scores contain a session's own answers: of models that answered half, 85 % of the intervals held."""
+    bank = bank_with_gaps(54)
+    weights = dict.fromkeys(bank.item_ids, 1.0)
+    found = past_sessions(bank, SessionSpec(target=weights, budget=Budget(n_items=8)))
+    variance = bank.known_scores.variance
+    np.testing.assert_array_equal(found.truth_variance[:, :-1], variance)
+    assert (found.truth_variance[:10, -1] > 0.0).all()
+    assert (found.truth_variance[10:] == 0.0).all()
+    ((last, _),) = found.around(8, np.arange(variance.shape[1] + 1))
+    ratio = np.abs(last.error / (last.value - last.truth))
+    assert (ratio[:10, -1] > 1.0).all()
+    np.testing.assert_array_equal(ratio[10:][~np.isnan(ratio[10:])], 1.0)

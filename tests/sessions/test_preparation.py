@@ -192,7 +192,7 @@ def test_too_few_models_leave_the_item_models_intervals():
 
 def errors_at(*ratios):
     """Past errors of one model that are so many standard errors after 1, 4, 16, ... answers."""
-    found = unknown_sessions(4.0 ** np.arange(len(ratios)), np.zeros((3, 2)))
+    found = unknown_sessions(4.0 ** np.arange(len(ratios)), *np.zeros((2, 3, 2)))
     found["value"][:] = np.array(ratios)[:, None, None]
     found["weights"][:] = (np.arange(len(ratios))[:, None] == np.arange(3))[:, :, None]
     return PastSessions(**found)

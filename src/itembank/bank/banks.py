@@ -510,14 +510,14 @@ class Bank(Compact, metaclass=_Loaded):
             "known scores", lambda: KnownScores.of(self.responses, self.targets, self._expected_responses())
         )
 
-    def known_means(self, weights: FloatArray) -> FloatArray:
-        """Return means of the bank's items by weights (n_items,) of past models, (n_models,); NaN where not known."""
+    def known_means(self, weights: FloatArray) -> KnownScores:
+        """Return means of the bank's items by weights (n_items,) of past models, the one target 'mean'."""
         items = np.flatnonzero(weights > 0.0)
         part, shares = self.responses.take(items=items), weights[items] / weights.sum()
         targets = ScoreTargets(("mean",), np.zeros(items.size, dtype=np.int64), shares, np.ones(1), "custom", "items")
         expected = self._expected_responses()
         of_items = None if expected is None else (lambda *rows: expected(*rows)[:, items])
-        return KnownScores.of(part, targets, of_items).value[:, -1]
+        return KnownScores.of(part, targets, of_items)
 
     def _expected_responses(self) -> Callable[[int, int], FloatArray] | None:
         """Return what gives the item model's expectations of a run of past models; None without an item model."""

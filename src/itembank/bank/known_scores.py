@@ -32,10 +32,10 @@ class KnownScores:
 
     A score is known from answers to four fifths of its items, by their weight. The mean of a random fraction f of N
     items has the sampling variance ``(1 - f) / f`` in units of ``S^2 / N``. From four fifths it is 1/4; a random fifth
-    has 4, sixteen times as much, and an estimate from a fifth of the items about 1. So what is missing adds a tenth or
-    a quarter to the squared errors that are to be measured, which `variance` takes out again. A model that answered
-    fewer items would answer too few of those chosen for a trial, besides. Where fewer than `ENOUGH` models answered
-    four fifths, half is enough: half of the squared errors may then be taken out.
+    has 4, sixteen times as much, and an estimate from a fifth of the items about 1. Estimates rest on answers that make
+    the known score, and err against it less than against the full one by as much: `variance` is added to the squared
+    errors that are measured. A model that answered fewer items would answer too few of those chosen for a trial,
+    besides. Where fewer than `ENOUGH` models answered four fifths, half is enough.
     """
 
     # (n_models, n_targets): Mean of the answered items, with the weights of the target; NaN where it is not known.

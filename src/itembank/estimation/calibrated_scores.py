@@ -24,8 +24,6 @@ from itembank.responses.targets import ScoreTargets
 
 LEAST_ERRORS = 2
 """Errors of which a width follows (`calibrated_half_widths`)."""
-LEAST_OWN = 0.25
-"""Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
 
 Reader: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
@@ -54,11 +52,11 @@ class PastEstimates:
 
     @property
     def error(self) -> FloatArray:
-        """Estimate less truth, what is not known of the truth taken out, (n_models, n_targets)."""
+        """Estimate less truth, as large as against a full score, (n_models, n_targets)."""
         error: FloatArray = self.value - self.truth
         if self.truth_variance is None:
             return error
-        return without_sampling_error(error, self.truth_variance, self.scale)
+        return with_sampling_error(error, self.truth_variance, self.scale)
 
     @property
     def is_measured(self) -> BoolArray:
@@ -134,29 +132,24 @@ class PastEstimates:
         return n_errors - 1.0 if n_errors < FEWEST_FOR_QUANTILE else np.inf
 
 
-def without_sampling_error(
+def with_sampling_error(
     error: FloatArray,  # (n_models, n_targets): NaN where unknown
     variance: FloatArray,  # (n_models, n_targets)
     scale: FloatArray,  # (n_models, n_targets)
 ) -> FloatArray:
-    """Shrink errors against truths that are known up to a sampling variance to the size of the errors themselves.
+    """Enlarge errors against truths that are known up to a sampling variance to those against full scores.
 
-    The truth's own error is independent of the estimate's, so ``E[(T - Z_obs)^2] = k^2 s^2 + v``. With k from all
-    models, each error is multiplied by ``sqrt(k^2 s^2 / (k^2 s^2 + v))``, which gives it the right variance, and for
-    normal errors the right distribution. Where all of v is zero the errors stay as they are.
+    An estimate rests on some of the very answers that make the known score, so it errs against these less than against
+    the full score: what it lacks is independent of how they differ, ``E[(T - Z)^2] = E[(T - Z_obs)^2] + v``, exactly so
+    for means of random items. With ``E[(T - Z_obs)^2] = k^2 s^2``, k from all models, each error is multiplied by
+    ``sqrt(1 + v / (k^2 s^2))``. Where all of v is zero the errors stay as they are.
     """
     is_known = ~(np.isnan(error) | np.isnan(variance) | np.isnan(scale))
-    if not np.any(variance[is_known] > 0.0):
-        return error
-    squares, known_variance, expected = (np.where(is_known, part, 0.0) for part in (error**2, variance, scale**2))
+    squares, expected = (np.where(is_known, part, 0.0).sum(axis=0) for part in (error**2, scale**2))
     # sums, not means of ratios: a model that answered everything has no scale
-    observed = squares.sum(axis=0)
-    own = np.maximum(observed - known_variance.sum(axis=0), LEAST_OWN * observed)
-    total = expected.sum(axis=0)
-    own_variance = expected * np.divide(own, total, out=np.zeros(own.shape), where=total > 0.0)
-    both = own_variance + known_variance
-    factor = np.sqrt(np.divide(own_variance, both, out=np.ones(both.shape), where=known_variance > 0.0))
-    result: FloatArray = error * factor
+    own = scale**2 * np.divide(squares, expected, out=np.zeros(squares.shape), where=expected > 0.0)
+    more = np.divide(variance, own, out=np.zeros(own.shape), where=is_known & (own > 0.0))
+    result: FloatArray = error * np.sqrt(1.0 + more)
     return result
 
 

@@ -248,8 +248,7 @@ def _estimate(
     # nothing is missed where items were drawn, or another kind was asked for
     wanted = kind if kind in {"design", how.interval} else "calibrated"
     ids = None if chosen is None else chosen.item_ids
-    is_random = asked.observations.is_random
-    notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=is_random, chosen=ids)
+    notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, answers=asked.observations, chosen=ids)
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     return with_lost(
         checked(replace(estimates, notes=notes), is_owed),

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
+from itembank.bank.known_scores import ENOUGH
 from itembank.bank.marks import is_adaptive
 from itembank.bank.past_models import PastModels
 from itembank.errors import remedy, shown
 from itembank.estimation.estimates import FLAGGED, PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
-from itembank.estimation.observations import counted_trials, has_unknown_chance, usual_attempts
+from itembank.estimation.observations import Observations, counted_trials, has_unknown_chance, usual_attempts
 from itembank.estimation.own_means import OwnMeans
-from itembank.numerics.arrays import BoolArray
+from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.readers.agreement import only_items
 from itembank.responses.prompts import prompt_differences
 from itembank.responses.responses import ResponseMatrix
@@ -21,6 +22,8 @@ from itembank.tabular import Note, joined_notes
 
 WARNING, MISSING = "warning", "missing"
 """Kinds of notes that a warning has told already."""
+ALIKE = 1e-9
+"""Sums of responses that differ by less are equal but for rounding."""
 LOOK = "Look at the run's prompts and settings first: itembank check with the bank and this run says what differs."
 
 
@@ -31,19 +34,20 @@ def notes_on_estimates(
     own: OwnMeans | None,
     *,
     wanted: IntervalKind,  # What intervals were to rest on
-    is_random: bool,  # Whether the items count as drawn at random
+    answers: Observations,  # That count
     chosen: Sequence[str] | None,  # Items of the selection, if one was given
 ) -> tuple[Note, ...]:
     """Gather all notes, the most important first."""
     ids = estimates.model_ids
     has_lost = np.asarray((responses.asked & ~responses.observed).any(axis=1))
     follows_answers = is_adaptive(responses.models)
-    found = [] if own is None else notes_on_own_means(estimates, own, has_lost | follows_answers, is_random=is_random)
+    found = [] if own is None else notes_on_own_means(estimates, own, has_lost | follows_answers, answers)
     found += notes_on_sessions(estimates, follows_answers)
     can_draw = bank.rest is None and bank.headline is None  # no draw gives an interval of a score of other kind
-    found += notes_on_unlike(
-        estimates, bank.past_models, bank.n_compared_models, can_draw=can_draw, are_named=chosen is not None
-    )
+    about, beyond = (estimates, bank.past_models, bank.n_compared_models), None
+    if estimates.interval_kind != "design" and not estimates.is_exact.all():
+        beyond = beyond_past(bank, answers)
+    found += notes_on_unlike(*about, beyond, can_draw=can_draw, are_named=chosen is not None)
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
@@ -98,7 +102,9 @@ def _notes_on_missing(estimates: ScoreEstimates, responses: ResponseMatrix) -> l
     return found
 
 
-def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolArray, *, is_random: bool) -> list[Note]:
+def notes_on_own_means(
+    estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolArray, answers: Observations
+) -> list[Note]:
     """Say of models that answered everything what they scored, and of others what all their answers give.
 
     Answers that are left of those asked for are no random draw: of models that lost some (`has_lost`, (n_models,))
@@ -121,7 +127,7 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
             rest = "" if estimates.is_exact[row] else f", and the estimate rests on {n_used[row]:,} of them"
             text = f"answered {all_of(n, 'item')}: its score is {value[row]:.1f} points{rest}."
             found.append(Note("own-score", text, models=about))
-        elif not has_lost[row] and (n > n_used[row] or (is_random and high[row] - low[row] < 2.0 * half[row])):
+        elif not has_lost[row] and (n > n_used[row] or (answers.is_random and high[row] - low[row] < 2.0 * half[row])):
             is_narrower = high[row] - low[row] < 2.0 * half[row]
             counted = f", {n_used[row]:,} of which count here" if n > n_used[row] else ""
             text = (
@@ -133,12 +139,42 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
     return found
 
 
+def beyond_past(bank: Bank, answers: Observations) -> IntArray:
+    """1 where no past model that answered the same items did better, -1 where none did worse, else 0, (n_models,).
+
+    0 where fewer than `ENOUGH` past models answered them all, or a twentieth did as well: of models like n past ones at
+    most about one in 20 is flagged at either end.
+    """
+    if bank.published is not None:
+        return np.zeros(answers.responses.shape[0], dtype=np.int64)
+    past = bank.responses.take(items=answers.positions).responses
+    seen, known = (~np.isnan(one) for one in (answers.responses, past))
+    total = np.where(seen, answers.responses, 0.0).sum(axis=1)
+    of_past, n_known = np.where(known, past, 0.0) @ seen.T, known.astype(np.float64) @ seen.T
+    is_whole = n_known == seen.sum(axis=1)
+    few = FLAGGED / 2.0 * is_whole.sum(axis=0)
+    is_best, is_worst = (
+        ~np.any(is_whole & (sign * (of_past - total) > ALIKE), axis=0)
+        & (np.sum(is_whole & (np.abs(of_past - total) <= ALIKE), axis=0) < few)
+        for sign in (1.0, -1.0)
+    )
+    result: IntArray = (is_whole.sum(axis=0) >= ENOUGH) * (is_best.astype(np.int64) - is_worst)
+    return result
+
+
 def notes_on_unlike(
-    estimates: ScoreEstimates, past: PastModels, n_past: int, *, can_draw: bool = True, are_named: bool = True
+    estimates: ScoreEstimates,
+    past: PastModels,
+    n_past: int,
+    beyond: IntArray | None = None,  # (n_models,): As `beyond_past` gives it; None where not known
+    *,
+    can_draw: bool = True,
+    are_named: bool = True,
 ) -> list[Note]:
     """Say of models that look better or worse than all past ones, or answered unlike them, what intervals hold for.
 
-    Nothing where the items were drawn by chance and the interval is by design, which holds for any model. Past models
+    Estimates lean to past models: of a model that answers better than all they may still be below the best. Nothing
+    where the items were drawn by chance and the interval is by design, which holds for any model. Past models
     themselves have a note of their own. What settles it is drawn items, where the bank can draw some (`can_draw`);
     those that were answered may be such, if no selection names them (`are_named`).
     """
@@ -147,13 +183,17 @@ def notes_on_unlike(
     value, n_items = estimates.column(estimates.main_target), estimates.n_items[:, -1]
     worst, best = past.ends
     is_new = ~np.isin(estimates.model_ids, past.known(estimates.model_ids))
-    looks = {
-        "better": (is_new & (value > best), f"better than all {n_past} past models"),
-        "worse": (is_new & (value < worst), f"worse than all {n_past} past models"),
-        "unlike": (estimates.typicality.is_flagged, said_of_unlike(n_past)),
-    }
+    looks = [
+        ("better", is_new & (value > best), f"better than all {n_past} past models"),
+        ("worse", is_new & (value < worst), f"worse than all {n_past} past models"),
+        ("unlike", estimates.typicality.is_flagged, said_of_unlike(n_past)),
+    ]
+    if beyond is not None:
+        here = "on such items no past model did"
+        looks.insert(1, ("better", is_new & (value <= best) & (beyond > 0), f"{here} better"))
+        looks.insert(3, ("worse", is_new & (value >= worst) & (beyond < 0), f"{here} worse"))
     found, is_exact = [], estimates.is_exact
-    for kind, (is_so, words) in looks.items():
+    for kind, is_so, words in looks:
         for row in np.flatnonzero(is_so).tolist():
             text, more, n = f"{words}.", LOOK if kind == "unlike" else "", max(n_items[row], 2)
             if not is_exact[row]:

@@ -43,6 +43,7 @@ class PastSessions:
     n_answered: FloatArray  # (n_checkpoints,): Rising
     # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
     truth: FloatArray
+    truth_variance: FloatArray  # (n_models, n_targets): As in `PastEstimates`
     # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
     # errors up to a factor, as in `PastEstimates`; NaN where a session ended before.
     value: FloatArray
@@ -80,6 +81,7 @@ class PastSessions:
             self.value[checkpoint][:, columns],
             self.standard_error[checkpoint][:, columns],
             self.scale[checkpoint][:, columns],
+            self.truth_variance[:, columns],
             misfit=self.misfit[checkpoint],
             weights=self.weights[checkpoint][:, columns],
             follows_item_model=float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0,
@@ -289,7 +291,7 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
         return decision.threshold
     row = bank.responses.model_indices([str(decision.model)])
     if custom is not None and decision.target == CUSTOM:
-        value = float(bank.known_means(custom.overall_weights)[row[0]])
+        value = float(bank.known_means(custom.overall_weights).value[row[0], -1])
     elif decision.target in bank.targets.names:
         value = float(bank.past_scores[row[0], bank.targets.names.index(decision.target)])
     else:

@@ -169,7 +169,7 @@ def past_sessions(
         return _measured(bank, spec, *past_expectations(bank, spec, progress=progress))
 
     def fits(kept: dict[str, FloatArray]) -> bool:
-        wanted = unknown_sessions(kept.get("n_answered", np.zeros(0)), np.zeros((bank.n_models, n_scores)))
+        wanted = unknown_sessions(kept.get("n_answered", np.zeros(0)), *np.zeros((2, bank.n_models, n_scores)))
         return {name: array.shape for name, array in kept.items()} == {name: one.shape for name, one in wanted.items()}
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
@@ -243,8 +243,8 @@ def _n_scores(bank: Bank, spec: SessionSpec) -> int:
     return len(bank.targets.names) + (not isinstance(spec.target, str))
 
 
-def unknown_sessions(n_answered: FloatArray, truth: FloatArray) -> dict[str, FloatArray]:
-    """Return the arrays of `PastSessions` of which nothing but the truth is known yet."""
+def unknown_sessions(n_answered: FloatArray, truth: FloatArray, variance: FloatArray) -> dict[str, FloatArray]:
+    """Return the arrays of `PastSessions` of which nothing but the truth, up to a variance, is known yet."""
     n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
     shapes = {
         **dict.fromkeys(("value", "standard_error", "scale"), (n_checkpoints, n_models, n_scores)),
@@ -252,7 +252,7 @@ def unknown_sessions(n_answered: FloatArray, truth: FloatArray) -> dict[str, Flo
         "misfit": (n_checkpoints, n_models),
         "follows_item_model": (n_checkpoints, n_scores),
     }
-    known = {"n_answered": n_answered, "truth": truth}
+    known = {"n_answered": n_answered, "truth": truth, "truth_variance": variance}
     return {**known, **{name: np.full(shape, np.nan) for name, shape in shapes.items()}}
 
 
@@ -263,13 +263,15 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     headline, n_targets = bank.headline, len(bank.targets.names)
-    scores = scores_of_past(bank, *(_attempts(bank) or [None]))
+    scores, variance = scores_of_past(bank, *(_attempts(bank) or [None])), bank.known_scores.variance
     if custom := custom_targets(spec.target, bank):  # a custom target comes last
-        scores = np.column_stack([scores, _custom_scores(bank, custom.overall_weights)])
-    truth = scores.copy()
+        value, of_value = _custom_scores(bank, custom.overall_weights)
+        scores, variance = np.column_stack([scores, value]), np.column_stack([variance, of_value])
+    truth, of_truth = scores.copy(), variance.copy()
     if headline is not None:
-        truth[:, bank.targets.n_scenarios] = headline.past
-    result, fold = unknown_sessions(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
+        last = bank.targets.n_scenarios
+        truth[:, last], of_truth[:, last] = headline.past, np.where(np.isnan(headline.past), np.nan, 0.0)
+    result, fold = unknown_sessions(checkpoints[:n_kept].astype(np.float64), truth, of_truth), fold_numbers(bank)
     result["misfit"][:] = expected[-1, :n_kept, :, 0]
     # columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone
     groups = [(np.arange(n_targets), bank.targets.scenario_weights)]
@@ -283,7 +285,8 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
                 gathered,
                 np.where(has_reached[checkpoint], fold, -1),
                 scenario_weights,
-                headline=None if headline is None else HeadlineTrial(headline),
+                variance[:, columns],
+                None if headline is None else HeadlineTrial(headline),
             )
             found = _best(members)
             for array in ("value", "standard_error", "scale"):
@@ -295,12 +298,13 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     return result
 
 
-def _custom_scores(bank: Bank, weights: FloatArray) -> FloatArray:
-    """Return the means of items by weights (n_items,) in the runs that past models' sessions take, (n_models,)."""
-    means = bank.known_means(weights)
+def _custom_scores(bank: Bank, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means of items by weights (n_items,) in the runs of past models' sessions, and variances, (n_models,)."""
+    known = bank.known_means(weights)
+    means = known.value[:, -1]
     if attempts := _attempts(bank):
         means = means + np.nan_to_num(past_runs(bank, *attempts)[0] - bank.responses.responses) @ weights
-    return means
+    return means, known.variance[:, -1]
 
 
 def _best(members: Trial) -> PastEstimates:

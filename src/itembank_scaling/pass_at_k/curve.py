@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank_scaling.pass_at_k.cell_posterior import (
     CellPosterior,
@@ -207,23 +208,10 @@ def pass_at_k_curve(
         theta = posterior.weights @ posterior.theta  # (n_dims,)
         plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
         curves = _set_curves(posterior, sets, kept, k=k, spec=spec, rng=rng)
-        beyond = k > checked
-        for which, one in enumerate(curves):
+        problem = parameters, known.prior, counts
+        hulls = _hulls(curves, problem, posterior, sets, kept, k=k, beyond=k > checked, spec=spec, rng=rng)
+        for which, one in enumerate(hulls):
             low[which], high[which] = one.low, one.high
-            if beyond.any():
-                if not which or one is not curves[0]:
-                    drawn = thin_tailed_draws(
-                        (parameters, known.prior, counts),
-                        posterior,
-                        sets[which],
-                        kept if which else None,
-                        k[beyond],
-                        n_draws=spec.n_draws,
-                        rng=rng,
-                    )
-                    thin = _interval(drawn, spec.level)
-                low[which, beyond] = np.minimum(low[which, beyond], thin[0])
-                high[which, beyond] = np.maximum(high[which, beyond], thin[1])
             for m, method in enumerate(spec.methods):
                 values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
         failure, ability = curves[0].failure, float(theta[0])
@@ -288,6 +276,31 @@ def _set_curves(
         part = replace(posterior, alpha=posterior.alpha[:, is_solvable], beta=posterior.beta[:, is_solvable])
         curves.append(posterior_curves(part, k, **how) if kept is None else curves_above(part, kept, k, **how))
     return curves
+
+
+def _hulls(
+    curves: list[PosteriorCurves],  # Of all items, and of the kept ones where there are any
+    problem: tuple[ItemParameters, AbilityPrior, Counts],
+    posterior: CellPosterior,
+    sets: BoolArray,
+    kept: KnownAbove | None,
+    *,
+    k: FloatArray,
+    beyond: BoolArray,  # (n_k,): Where both shapes of pass rates count
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+) -> list[PosteriorCurves]:
+    """Widen intervals to the hull of those by Betas and by rates that are normal on the logit (`thin_tails`)."""
+    found: list[PosteriorCurves] = []
+    for which, one in enumerate(curves if beyond.any() else []):
+        if which and one is curves[0]:
+            return [found[0], found[0]]
+        about = problem, posterior, sets[which], kept if which else None, k[beyond]
+        thin = _interval(thin_tailed_draws(*about, n_draws=spec.n_draws, rng=rng), spec.level)
+        low, high = one.low.copy(), one.high.copy()
+        low[beyond], high[beyond] = np.minimum(low[beyond], thin[0]), np.maximum(high[beyond], thin[1])
+        found.append(one._replace(low=low, high=high))
+    return found or curves
 
 
 def _item_sets(used: Counts, every: Counts, spec: PassAtKSpec) -> tuple[BoolArray, KnownAbove | None]:

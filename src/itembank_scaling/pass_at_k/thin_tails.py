@@ -6,13 +6,15 @@ and s the model's own spread; the root keeps the mean (c = (16 sqrt(3) / (15 pi)
 logistic). Integrals over z are sums over even steps of the logit, which converge faster than any power of the step.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank_scaling.pass_at_k.cell_posterior import CellPosterior, Counts, draws_around, mean_rates
 from itembank_scaling.pass_at_k.kernels import KnownAbove
 
@@ -30,6 +32,12 @@ class _Nodes:
     weights: FloatArray  # (n_items, n_nodes): Step times likelihood
     is_never: BoolArray  # (n_items,): Whether all rates below the nodes are as likely, as no sample was right
     is_always: BoolArray
+
+    def blocks(self, items: IntArray, n_points: int) -> Iterator[tuple[IntArray, "_Nodes"]]:
+        """Yield these items and their nodes in parts whose densities at so many points are of one block's size."""
+        for rows in row_blocks(items.size, n_points * self.logits.shape[1]):
+            some = items[rows]
+            yield some, _Nodes(self.logits[some], self.weights[some], self.is_never[some], self.is_always[some])
 
     def densities(self, centre: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Joint weights (n_points, n_items, n_nodes) of rates and samples, and those below and above all nodes."""
@@ -97,23 +105,28 @@ def thin_tailed_draws(
     tiny = 1e-300  # of probabilities whose logarithm is taken
     logits = np.log(np.maximum(mean, tiny)) - np.log(np.maximum(complement, tiny))  # (n_abilities, n_items)
     nodes = _nodes(counts, known, is_in)
-    logs = np.empty((SPREADS.size, n_abilities))
-    for place, spread in enumerate(SPREADS):
-        at, below, above = nodes.densities(logits * STRETCH[place], np.full(n_abilities, spread))
-        logs[place] = np.log(np.maximum(at.sum(axis=2) + below + above, tiny)).sum(axis=1) + log_prior
+    logs = np.tile(log_prior, (SPREADS.size, 1))
+    for items, part in nodes.blocks(np.arange(is_in.size), n_abilities):
+        for place, spread in enumerate(SPREADS):
+            at, below, above = part.densities(logits[:, items] * STRETCH[place], np.full(n_abilities, spread))
+            logs[place] += np.log(np.maximum(at.sum(axis=2) + below + above, tiny)).sum(axis=1)
     weights = np.exp(logs - logs.max())
     # systematic resampling
     steps = (np.arange(n_chosen) + rng.random()) / n_chosen * weights.sum()
     of_spread, of_theta = np.unravel_index(np.searchsorted(np.cumsum(weights), steps), weights.shape)
-    at, below, above = nodes.densities(logits[of_theta] * STRETCH[of_spread, None], SPREADS[of_spread])
-    total = np.maximum(at.sum(axis=2) + below + above, tiny)
-    # mean and mean square of (1 - p)^k of each item
-    failure = np.exp(-np.logaddexp(0.0, nodes.logits[is_in])[:, :, None] * k)  # (n_items, n_nodes, n_k)
-    by_item = (at / total[:, :, None]).transpose(1, 0, 2)[is_in]  # (n_items, n_chosen, n_nodes)
-    never = (below / total).T[is_in, :, None]
-    first, second = by_item @ failure + never, by_item @ failure**2 + never
-    means = first.mean(axis=0)  # (n_chosen, n_k)
-    variances = np.maximum((second - first**2).mean(axis=0) / len(first), tiny)
+    # mean and variance of the mean of (1 - p)^k over items
+    means, variances = np.zeros((2, n_chosen, k.size))
+    n_in = int(is_in.sum())
+    for items, part in nodes.blocks(np.flatnonzero(is_in), n_chosen):
+        centre = logits[np.ix_(of_theta, items)] * STRETCH[of_spread, None]
+        at, below, above = part.densities(centre, SPREADS[of_spread])
+        total = np.maximum(at.sum(axis=2) + below + above, tiny)
+        failure = np.exp(-np.logaddexp(0.0, part.logits)[:, :, None] * k)  # (n_some, n_nodes, n_k)
+        by_item, never = (at / total[:, :, None]).transpose(1, 0, 2), (below / total).T[:, :, None]
+        first, second = by_item @ failure + never, by_item @ failure**2 + never  # (n_some, n_chosen, n_k)
+        means += first.sum(axis=0) / n_in
+        variances += (second - first**2).sum(axis=0) / n_in**2
+    variances = np.maximum(variances, tiny)
     # the mean of many items, each drawn by itself, has nearly the Beta of its mean and variance
     precision = np.maximum(means * (1.0 - means) / variances - 1.0, 1e-3)
     rows = np.arange(n_draws) * n_chosen // n_draws  # evenly: chosen points are in the order of their spreads

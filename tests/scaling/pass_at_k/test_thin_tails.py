@@ -1,4 +1,5 @@
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -102,3 +103,16 @@ def test_ends_beyond_the_samples_hold_what_samples_show_whether_or_not_that_is_a
     )
     np.testing.assert_allclose(few.low, more.low[:, 1:])
     assert (few.low >= more.low[:, :1]).all()
+
+
+def test_thousands_of_items_are_worked_on_in_blocks():
+    """4,000 items took 420 MB."""
+    n_items = 4000
+    parameters = simulated_samples(n_models=2, n_items=n_items).parameters
+    problem = parameters, AbilityPrior(np.zeros(1), np.eye(1)), Counts(*np.tile([[5], [2]], n_items))
+    posterior = cell_posterior(*problem[:2], PrecisionPrior(1.0, 1.0), problem[2], rng=np.random.default_rng(0))
+    tracemalloc.start()
+    rng = np.random.default_rng(0)
+    thin_tailed_draws(problem, posterior, np.ones(n_items, dtype=bool), None, K, n_draws=100, rng=rng)
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
