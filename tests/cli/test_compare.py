@@ -1,6 +1,7 @@
 """`itembank compare` and `itembank gate`."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -109,7 +110,12 @@ def test_files_are_compared_without_a_bank(run, results, tmp_path):
         assert row[name] == pytest.approx(gate[name])
     assert (row["bank"], row["method"], row["estimand"]) == ("", "paired", "questions")
     ranking = run.ok("compare", results, "--ranking", "--report", tmp_path / "ranking.html")
-    assert "places" in ranking.out
+    row = run.json("compare", results, "--ranking")["rows"][1]
+    ends = " to ".join(f"{100.0 * row[name]:.1f}" for name in ("behind_lower", "behind_upper"))
+    assert ["2", "1 to 3", "1", "3", "new", "61.1", "22.2", ends] in [
+        re.split("  +", line.strip()) for line in ranking.out.splitlines()
+    ]
+    assert ranking.out.startswith("old is first of 3 models by the overall score, 22.2 points ahead of the next")
     assert "Differences are of questions like these" in ranking.err
     page = (tmp_path / "ranking.html").read_text(encoding="utf-8")
     holds(page, "3 models ranked", "How far each model is behind old")

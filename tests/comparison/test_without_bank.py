@@ -162,13 +162,13 @@ def test_what_cannot_be_compared_is_refused(arguments, choices, error, text):
 @pytest.mark.parametrize(
     ("n_worse", "n_better", "words"),
     [
-        (50, 54, "No sure difference: b less a is +1.0 points"),
-        (50, 74, "b is 6.0 points better than a"),
+        (50, 58, "No sure difference: b less a is +1.0 points"),
+        (0, 6, "b is 0.75 points better than a"),
         (80, 50, "worse"),
     ],
 )
 def test_the_sentence_says_whether_the_interval_leaves_out_zero(n_worse, n_better, words):
-    values = np.zeros((2, 400))
+    values = np.zeros((2, 800))
     values[0, :n_worse] = values[1, n_worse : n_worse + n_better] = 1.0
     assert words in compare(ResponseMatrix.create(values, model_ids=["a", "b"])).sentence
 
