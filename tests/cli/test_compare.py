@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import itembank as ib
+from itembank.cli.compare import _p_value
 from itembank.cli.gate import coloured
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
@@ -36,8 +37,11 @@ def results(bank_folder, tmp_path):
 
 
 def test_rows_and_the_sentence_have_what_the_documentation_promises(run, bank_folder, results):
-    outcome = run.json("compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all")
-    rows = outcome["rows"]
+    pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
+    rows = run.json(*pair, "--target", "all")["rows"]
+    clear = sum(row["p_holm"] < 0.05 for row in rows)
+    said = run.ok(*pair, "--target", "all").out
+    assert said.startswith(f"{clear} of 4 differences of both models are clear; scores, B - A, in points")
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
         assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
@@ -45,7 +49,6 @@ def test_rows_and_the_sentence_have_what_the_documentation_promises(run, bank_fo
         assert 0.0 <= row["probability_b_better"] < 0.5
         assert {"standard_error", "smallest_detectable_difference", "p_value", "p_holm", "mcnemar_p"} <= set(row)
         assert {"paired_t_p", "n_shared_items", "n_items_a", "n_items_b", "note"} <= set(row)
-    pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
     row, sentence = run.json(*pair)["rows"][0], run(*pair).out.splitlines()[0]
     assert f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}" in sentence
     assert sentence.startswith("No sure difference") == (row["low"] <= 0.0 <= row["high"])
@@ -65,6 +68,7 @@ def test_models_are_compared_in_the_order_named_and_all_pairs_by_default(run, ba
     assert all(f"{100 * row['joint_low']:+.1f} to {100 * row['joint_high']:+.1f}" in outcome.out for row in rows)
     assert "of this bank" not in outcome.err
     assert ib.load_bank(bank_folder).bank_id not in outcome.out
+    assert [_p_value(one) for one in (np.nan, 0.05, 1e-4, 9e-5)] == ["-", "0.0500", "0.0001", "<0.0001"]
 
 
 @pytest.mark.usefixtures("without_library")
