@@ -158,6 +158,8 @@ def test_a_budget_that_is_raised_leaves_the_draws_as_they_were():
     more = drawn(budget=Budget(n_items=100), events=session.history)
     np.testing.assert_array_equal(scores_of(more), scores_of(session))
     assert len(run(more, ANSWERS)) == 75
+    design, sizes = session.pool.drawn, np.bincount(BANK.targets.scenario_index)
+    assert design.n_tried == pytest.approx(sizes @ (1.0 - design.left)) == 60  # factors were tried on so many items
 
 
 def test_nothing_is_drawn_once_the_dearest_item_would_not_fit():
