@@ -12,6 +12,7 @@ import itembank as ib
 from itembank.bank.bank_views import with_target
 from itembank.cli.main import cli
 from itembank.errors import DataError, ParameterError
+from itembank.estimation import drawn_one_by_one
 from itembank.estimation.drawn_one_by_one import FEWEST
 from itembank.living.starting import start
 from itembank.responses.responses import ResponseMatrix
@@ -152,7 +153,9 @@ def test_items_that_fail_are_asked_again_until_they_are_answered_or_lost(fails):
     assert (len(asked), len(session.lost)) == ((30, 0) if fails == 1 else (30 + n_wrong, n_wrong))
 
 
-def test_a_budget_that_is_raised_leaves_the_draws_as_they_were():
+def test_a_budget_that_is_raised_leaves_the_draws_as_they_were(monkeypatch):
+    tries, serve = [], drawn_one_by_one.factors_that_serve
+    monkeypatch.setattr(drawn_one_by_one, "factors_that_serve", lambda *a, **b: tries.append(a[2]) or serve(*a, **b))
     session = drawn(budget=Budget(n_items=25))
     run(session, ANSWERS)
     more = drawn(budget=Budget(n_items=100), events=session.history)
@@ -160,6 +163,7 @@ def test_a_budget_that_is_raised_leaves_the_draws_as_they_were():
     assert len(run(more, ANSWERS)) == 75
     design, sizes = session.pool.drawn, np.bincount(BANK.targets.scenario_index)
     assert design.n_tried == pytest.approx(sizes @ (1.0 - design.left)) == 60  # factors were tried on so many items
+    assert tries[0].sum() == pytest.approx(1.0, rel=0.02)  # each counts for those of the whole that it was drawn from
 
 
 def test_nothing_is_drawn_once_the_dearest_item_would_not_fit():
