@@ -1,6 +1,7 @@
 """`itembank compare` and `itembank gate`."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import itembank as ib
+from itembank.cli.compare import _p_value
 from itembank.cli.gate import coloured
 from tests.bank.banks import make_bank
 from tests.cli.conftest import holds
@@ -35,8 +37,11 @@ def results(bank_folder, tmp_path):
 
 
 def test_rows_and_the_sentence_have_what_the_documentation_promises(run, bank_folder, results):
-    outcome = run.json("compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all")
-    rows = outcome["rows"]
+    pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
+    rows = run.json(*pair, "--target", "all")["rows"]
+    clear = sum(row["p_holm"] < 0.05 for row in rows)
+    said = run.ok(*pair, "--target", "all").out
+    assert said.startswith(f"{clear} of 4 differences of both models are clear; scores, B - A, in points")
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
         assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
@@ -44,7 +49,6 @@ def test_rows_and_the_sentence_have_what_the_documentation_promises(run, bank_fo
         assert 0.0 <= row["probability_b_better"] < 0.5
         assert {"standard_error", "smallest_detectable_difference", "p_value", "p_holm", "mcnemar_p"} <= set(row)
         assert {"paired_t_p", "n_shared_items", "n_items_a", "n_items_b", "note"} <= set(row)
-    pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
     row, sentence = run.json(*pair)["rows"][0], run(*pair).out.splitlines()[0]
     assert f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}" in sentence
     assert sentence.startswith("No sure difference") == (row["low"] <= 0.0 <= row["high"])
@@ -64,6 +68,7 @@ def test_models_are_compared_in_the_order_named_and_all_pairs_by_default(run, ba
     assert all(f"{100 * row['joint_low']:+.1f} to {100 * row['joint_high']:+.1f}" in outcome.out for row in rows)
     assert "of this bank" not in outcome.err
     assert ib.load_bank(bank_folder).bank_id not in outcome.out
+    assert [_p_value(one) for one in (np.nan, 0.05, 1e-4, 9e-5)] == ["-", "0.0500", "0.0001", "<0.0001"]
 
 
 @pytest.mark.usefixtures("without_library")
@@ -109,7 +114,12 @@ def test_files_are_compared_without_a_bank(run, results, tmp_path):
         assert row[name] == pytest.approx(gate[name])
     assert (row["bank"], row["method"], row["estimand"]) == ("", "paired", "questions")
     ranking = run.ok("compare", results, "--ranking", "--report", tmp_path / "ranking.html")
-    assert "places" in ranking.out
+    row = run.json("compare", results, "--ranking")["rows"][1]
+    ends = " to ".join(f"{100.0 * row[name]:.1f}" for name in ("behind_lower", "behind_upper"))
+    assert ["2", "1 to 3", "1", "3", "new", "61.1", "22.2", ends] in [
+        re.split("  +", line.strip()) for line in ranking.out.splitlines()
+    ]
+    assert ranking.out.startswith("old is first of 3 models by the overall score, 22.2 points ahead of the next")
     assert "Differences are of questions like these" in ranking.err
     page = (tmp_path / "ranking.html").read_text(encoding="utf-8")
     holds(page, "3 models ranked", "How far each model is behind old")

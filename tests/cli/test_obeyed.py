@@ -152,7 +152,7 @@ CASES = (
     Case("marks of 1 to 10 that reach 9", LONG + "a,x,9|a,y,1", "--max-response 10", "a: 0.9 0.1"),
     Case("marks of 1 to 5", LONG + "a,x,5|a,y,1|b,x,3.5|b,y,2", "--max-response 5", "a: 1 0.2, b: 0.7 0.4"),
     Case("marks of 0 to 2", "model_id,x,y|a,2,1|b,0,1", "--max-response 2", "a: 1 0.5, b: 0 0.5"),
-    Case("percentages", LONG + "a,x,87.5|a,y,12", "--max-response 100", "a: 0.875 0.12"),
+    Case("percentages that end at 99", LONG + "a,x,99|a,y,0.3", "--max-response 100", "a: 0.99 0.003"),
     Case("percentages beside shares",
          "model_id,item_id,scenario,response|a,1,gsm,1|a,2,bleu,87.5|a,3,bleu,12|b,1,gsm,0|b,2,bleu,0|b,3,bleu,1",
          "--where scenario=bleu --max-response 100", "a: 0.875 0.12, b: 0 0.01"),

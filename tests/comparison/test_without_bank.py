@@ -162,13 +162,13 @@ def test_what_cannot_be_compared_is_refused(arguments, choices, error, text):
 @pytest.mark.parametrize(
     ("n_worse", "n_better", "words"),
     [
-        (50, 54, "No sure difference: b less a is +1.0 points"),
-        (50, 74, "b is 6.0 points better than a"),
+        (50, 58, "No sure difference: b less a is +1.0 points"),
+        (0, 6, "b is 0.75 points better than a"),
         (80, 50, "worse"),
     ],
 )
 def test_the_sentence_says_whether_the_interval_leaves_out_zero(n_worse, n_better, words):
-    values = np.zeros((2, 400))
+    values = np.zeros((2, 800))
     values[0, :n_worse] = values[1, n_worse : n_worse + n_better] = 1.0
     assert words in compare(ResponseMatrix.create(values, model_ids=["a", "b"])).sentence
 
@@ -236,6 +236,10 @@ def test_records_and_notes_say_them():
     answers, lost = models()
     found = ib.compare(with_losses(answers, lost))
     assert found.notes[0].startswith("high lost 50 answers (50 time-outs), middle lost 20 answers (20 time-outs)")
+    assert "They count as missing; the field if_lost_are_wrong has the differences" in found.notes[0]
+    note, *_ = ib.compare(with_losses(answers, lost).take(models=np.arange(2))).notes
+    points = 100.0 * (answers[1, 20:].sum() - answers[0].sum()) / 300.0
+    assert f"They count as missing; as wrong, the difference is {points:+.1f} points" in note
     row = found.rows()[0]
     assert (row["n_lost_a"], row["n_lost_b"], row["errors"]) == (0, 20, "missing")
     assert row["if_lost_are_wrong"] == pytest.approx(float(found.lost.if_wrong[0, 0]))

@@ -384,10 +384,12 @@ def test_what_the_study_does_not_have_is_refused(result, kind, choices, message)
 
 
 def test_a_study_that_adapts_one_way_needs_names(tmp_path):
-    spec = make_spec(Assessor("2pl"), cost="", n_partitions=2)
+    spec = make_spec(Assessor("2pl"), Assessor("task-mean"), cost="", n_partitions=2)
     result = run_prediction(spec, tmp_path / "study", responses=make_responses())
     with pytest.raises(ParameterError, match="Name two assessors"):
         prediction_chart(result, "tasks")
+    with pytest.raises(ParameterError, match=r"abilities, each its own, got 'task-mean, random \(0\)', '2pl, random"):
+        prediction_chart(result, "dims", assessors=("2pl, random", "task-mean, random"))
     with pytest.raises(ParameterError, match="names no cost"):
         prediction_chart(result, "cost")
 

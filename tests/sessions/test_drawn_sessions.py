@@ -13,6 +13,7 @@ from itembank.bank.bank_views import with_target
 from itembank.calibration.starting import start
 from itembank.cli.main import cli
 from itembank.errors import DataError, ParameterError
+from itembank.estimation import drawn_one_by_one
 from itembank.estimation.drawn_one_by_one import FEWEST
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
@@ -152,12 +153,17 @@ def test_items_that_fail_are_asked_again_until_they_are_answered_or_lost(fails):
     assert (len(asked), len(session.lost)) == ((30, 0) if fails == 1 else (30 + n_wrong, n_wrong))
 
 
-def test_a_budget_that_is_raised_leaves_the_draws_as_they_were():
+def test_a_budget_that_is_raised_leaves_the_draws_as_they_were(monkeypatch):
+    tries, serve = [], drawn_one_by_one.factors_that_serve
+    monkeypatch.setattr(drawn_one_by_one, "factors_that_serve", lambda *a, **b: tries.append(a[2]) or serve(*a, **b))
     session = drawn(budget=Budget(n_items=25))
     run(session, ANSWERS)
     more = drawn(budget=Budget(n_items=100), events=session.history)
     np.testing.assert_array_equal(scores_of(more), scores_of(session))
     assert len(run(more, ANSWERS)) == 75
+    design, sizes = session.pool.drawn, np.bincount(BANK.targets.scenario_index)
+    assert design.n_tried == pytest.approx(sizes @ (1.0 - design.left)) == 60  # factors were tried on so many items
+    assert tries[0].sum() == pytest.approx(1.0, rel=0.02)  # each counts for those of the whole that it was drawn from
 
 
 def test_nothing_is_drawn_once_the_dearest_item_would_not_fit():
@@ -213,12 +219,13 @@ def test_one_scenario_or_a_score_of_ones_own_is_drawn_for():
     found = session.estimate().scores
     half = dict(zip(found.targets, (found.high - found.low)[0].tolist(), strict=True))
     assert half["law"] < min(half["math"], half["code"], half["overall"])
-    wanted = dict.fromkeys(BANK.item_ids[:40], 1.0)
-    session = begin(BANK, "drawn", target=wanted)
-    assert sorted(run(session, ANSWERS)) == sorted(wanted)
-    found = session.estimate().scores
-    assert found.column("custom")[0] == pytest.approx(VALUES[:40].mean())
-    assert found.high[0, found.targets.index("overall")] > found.low[0, found.targets.index("overall")]
+    for n in (1, 40):
+        wanted = dict.fromkeys(BANK.item_ids[:n], 1.0)
+        session = begin(BANK, "drawn", target=wanted)
+        assert sorted(run(session, ANSWERS)) == sorted(wanted)
+        found = session.estimate().scores
+        assert found.column("custom")[0] == pytest.approx(VALUES[:n].mean())
+        assert found.high[0, found.targets.index("overall")] > found.low[0, found.targets.index("overall")]
 
 
 def test_items_that_all_past_models_answered_alike_are_drawn_too():

@@ -25,6 +25,9 @@ def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, j
     assert status["scores"] == session.estimate().scores.rows()
     assert status["ability"] == session.estimate().theta.tolist()
     assert (status["n_items"], status["reason_stopped"]) == (6, "budget: 6 items")
+    value, low, high = (100.0 * status["scores"][-1][name] for name in ("estimate", "low", "high"))
+    said = f"Score {value:.1f} ± {0.5 * (high - low):.1f} points from 6 of 60 items. Stopped by the budget of 6 items"
+    assert run("session", "status", journal).out.startswith(said)
 
 
 def test_asks_the_same_again_until_told(run, journal):

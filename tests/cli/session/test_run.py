@@ -247,11 +247,15 @@ def test_a_scenario_that_is_predicted_is_the_target_and_never_asked(run, bank_fo
     asked = ids(run, tmp_path / "j", "-n", 6)
     assert len(asked) == 6
     assert not any(item.startswith("law/") for item in asked)
+    run("session", "tell", tmp_path / "j", asked[0], "--response", 1)
+    said = run("session", "status", tmp_path / "j").out
+    holds(said, "Score law ", " from 1 item, none of them its own: it is predicted. Stopped by the budget of 6 items")
 
 
 def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
     journal = tmp_path / "j"
-    run.ok("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1)
+    options = ("--model-id", "m", "--half-width", 0.1, "--target", "law")
+    assert "never asked" not in run.ok("session", "start", bank_folder, "-o", journal, *options).err
     monkeypatch.setattr("itembank.sessions.preparation._sessions", None)  # what was found then is kept
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1

@@ -12,6 +12,7 @@ from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import calibrate
 from itembank.responses.prompts import PROMPT_SETTINGS
 from itembank.responses.responses import ResponseMatrix
+from itembank_harnesses.inspect.tasks import solvers_told
 from tests.harnesses.inspect.running import OF_INSPECT
 from tests.harnesses.inspect.toys import Calls
 from tests.readers.logs import read_inspect
@@ -95,6 +96,11 @@ CASES = {
     "another template": (RIGHT, (('{prompt} "', '{prompt}, "'),), (), "solver arguments .*prompt_template.template"),
 }
 WAYS = {"selection": ("-n", 5), "adaptive": ("--adaptive", "--max-items", 5)}
+
+
+@pytest.mark.parametrize("option", ["--solver-config", "--run-config", "--generate-config"])
+def test_prompts_are_unknown_where_a_file_says_them(option):
+    assert solvers_told(None, (option, "own.yaml", "--system-message", "Hurry")) == {}
 
 
 @pytest.mark.parametrize("way", WAYS)

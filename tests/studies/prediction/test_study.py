@@ -131,7 +131,7 @@ def test_costs_are_the_test_models_own_unknown_ones_as_expected_and_none_that_ca
     assert np.isclose(expected, spent[0]).sum() == 1
     assert np.allclose(spent, spent[0])
     costs = {"output_tokens": RESPONSES.costs["output_tokens"].copy()}
-    costs["output_tokens"][:, [3, 5]] = 0.0
+    costs["output_tokens"][:, [3, 5]], costs["output_tokens"][:, 7] = 0.0, 0.5
     free, adaptive = replace(RESPONSES, costs=costs), Assessor("2pl", "adaptation", "fisher", per_cost=True)
     with pytest.raises(DataError, match=r"for per_cost, got zero or less for 2 of 144 items: 'item-3', 'item-5'"):
         run(make_spec(adaptive), free)
