@@ -22,19 +22,8 @@ from itembank.responses.responses import DEFAULT_SCENARIO
 PLUS = "+"
 ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
 TIMES = (
-    *(
-        "timestamp",
-        "tstamp",
-        "datetime",
-        "date",
-        "rundate",
-        "created",
-        "createdat",
-        "started",
-        "startedat",
-        "starttime",
-    ),
-    *("finished", "finishedat", "completedat", "ended", "endedat", "endtime", "updated", "updatedat"),
+    *("timestamp", "tstamp", "datetime", "date", "rundate", "created", "createdat", "started", "startedat"),
+    *("starttime", "finished", "finishedat", "completedat", "ended", "endedat", "endtime", "updated", "updatedat"),
 )
 """What columns of a point in time are called, without case, blanks and underscores; `time` is often how long."""
 PAIR = ("model_id", "item_id", "scenario", "metric", "judge")
