@@ -380,7 +380,9 @@ def test_the_same_two_full_runs_have_the_interval_of_a_gate(attempts):
             assert gate.estimand == estimand
             alone = compare(one, other, estimand=estimand)
             found = [alone, compare(both, estimand=estimand)]
-            if estimand != "repeated":  # a bank's item model says how answers vary from run to run
+            # a bank's item model says how answers vary from run to run, and rare changes of graded answers have no
+            # floor with a bank
+            if estimand == "run" or (estimand == "questions" and (attempts == 1 or changes in {0, 60})):
                 found.append(compare(bank, both, estimand=estimand))
             for scores in (each.difference for each in found):
                 ends = scores.value[0, 0], scores.low[0, 0], scores.high[0, 0]

@@ -87,11 +87,13 @@ class _Items(NamedTuple):
         unit = 0.0
         if self.of_one is not None:
             size, spread, by_items = self.of_one
-            plain, one = spread * groups / degrees * per_item, size**2 / self.n
+            one, few_groups = size**2 / m, groups / degrees if by_items > 0.0 else 1.0
+            plain = spread * few_groups * per_item
             prior = 0.0 if self.of_accuracy is not None else PRIOR_CHANGES * one * per_item
             told = min((variance + prior) / (plain + prior), 1.0) if plain > 0.0 else 1.0
             few = CROWDED_CHANGES * one
-            unit = size * per_item * told * max((spread + few * self.crowd) / (by_items + few), 1.0)
+            together = few_groups * (spread + few * self.crowd) / (by_items + few)
+            unit = size * per_item * told * max(together, 1.0)
         is_exact = self.is_finite and m == of_all and self.chance is None
         return PairedLook(self.value, variance, unit, degrees, self.flips, is_exact=is_exact)
 
@@ -116,6 +118,9 @@ def paired_look(
     spread is that of right and wrong answers, has a mean near zero: over the unseen items it is predicted to be ``n /
     (n + PRIOR_ITEMS)`` of its mean over the seen ones, with variance ``s_r^2 (f^2 / (n + PRIOR_ITEMS) + f / N)``, ``f =
     1 - n / N``. So accuracy stays what is estimated, and with many items the answers alone decide.
+
+    Changes of graded answers that are rare (of their usual size, at less than a quarter of the items) count as those of
+    right and wrong ones do, whose variance is never taken for less than few of them can tell (`unit`).
 
     Over other items like these (`is_finite` false) ``1/N`` is zero and nothing is predicted: that is the paired t-test.
     Over repeated runs on the N items the variance has one part more, ``W / N``, W the part of chance in one difference.
@@ -159,12 +164,13 @@ def paired_look(
         of_g, of_r = square(g - x @ by_g), square(r - x @ by_r)
     value = (1.0 - left) * float(d.mean()) + left * predicted
     changed = (float(np.mean(np.maximum(-d, 0.0))), float(np.mean(np.maximum(d, 0.0))))
-    of_one = None
+    of_one, change = None, float(np.abs(d).sum())
+    is_plain = np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all()
     if np.ptp(d) <= ALIKE:  # the same at every item: no response tells of a spread
         of_one = 1.0, 0.0, 0.0
-    elif chance is None or (np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all()):
+    elif is_plain or (chance is None and 4.0 * change**2 < n * float(d @ d)):
         one = 1.0 / np.count_nonzero(d)  # few small changes do not tell that there are no large ones
-        size = float((d @ d + one) / (np.abs(d).sum() + one))
+        size = (float(d @ d) + one) / (change + one)
         of_one = size, square(d - d.mean()), float(np.mean((d - d.mean()) ** 2))
     crowd = float(np.mean(np.bincount(group)[group]))
     items = _Items(n, total, n_groups, len(columns), is_finite, value, changed, of_g, of_r, of_one, crowd, chance)
