@@ -76,7 +76,7 @@ def folder(tmp_path, monkeypatch):
     write(tmp_path / "wandb" / "t.table.json", {"_type": "table", "columns": columns, "data": data})
     columns = ["inputs", "outputs", "answer_correctness/v1/score", "answer_correctness/v1/justification"]
     data = [["Q1", "x", 5, "good"], ["Q2", "y", 2, "poor"], ["Q3", "z", None, None], ["Q4", "z", float("nan"), None]]
-    write(tmp_path / "mlruns" / "run-1" / "eval_results_table.json", {"columns": columns, "data": data})
+    write(tmp_path / "mlruns" / "0" / "run-1" / "artifacts" / "eval_results_table.json", {"columns": columns, "data": data})
     for number, model in enumerate(("exp-a", "exp-b")):
         run = {"session_name": model, "error": None, "feedback_stats": {}, "latency": 1.5}
         runs = [{**run, "reference_example_id": f"ex{k}"} for k in range(3)]
@@ -104,7 +104,7 @@ EXPECTED = {
     "simple/*_allresults.json": {"gpt_4.1-mini": [0.5, 0.0, NAN]},
     "weave.jsonl": {"llm:v1": [0.0, 1.0, NAN, NAN]},
     "wandb/*.table.json": {"a": [1.0, 0.0, NAN]},
-    "mlruns/*/eval_results_table.json": {"run-1": [1.0, 0.25, NAN, NAN]},
+    "mlruns/*/*/artifacts/eval_results_table.json": {"run-1": [1.0, 0.25, NAN, NAN]},
     "lists/*.json": {"rm": [1.0, 0.0, 1.0]},
     "irsl/*.parquet": {"llm-a": [0.5, 1.0], "llm-b": [0.0, 0.5]},
 }
@@ -138,7 +138,7 @@ def test_the_examples_keep_what_else_is_known(folder, run):
         "simple/*_allresults.json": [[0, 0, 1]],
         "weave.jsonl": [[0, 0, 1, 1]],
         "wandb/*.table.json": [[0, 0, 1]],
-        "mlruns/*/eval_results_table.json": [[0, 0, 1, 1]],
+        "mlruns/*/*/artifacts/eval_results_table.json": [[0, 0, 1, 1]],
     }
     assert {name: imported(run, folder, name).lost.n.tolist() for name in n_lost} == n_lost
     assert imported(run, folder, "deepeval/*.json").items["prompt_settings"][0] == '{"judge": "judge-a"}'
