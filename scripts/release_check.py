@@ -26,7 +26,10 @@ DIST = ROOT / "dist"
 MOST_BYTES = 4_000_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/readers/builtin_files/bytelms_choices.xz")
+WANTED = (
+    *("itembank/py.typed", "itembank/__init__.pyi", "itembank_living/__init__.pyi"),
+    *(f"itembank/readers/builtin_files/bytelms_{name}.xz" for name in ("choices", "choices_terms")),
+)
 UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/readers/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 
