@@ -7,6 +7,7 @@ below.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -79,8 +80,9 @@ def _advice(name: str) -> str:
     if not place:  # in a package that brings commands
         from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import)
 
-        wings = sorted({entry.module.partition(".")[0] for entry in entry_points(group="itembank.commands")})
-        place = next((wing for wing in wings if name in getattr(import_module(wing), "__all__", ())), "")
+        for wing in {entry.module.partition(".")[0] for entry in entry_points(group="itembank.commands")}:
+            with suppress(ImportError):  # of a stranger's package
+                place = wing if name in getattr(import_module(wing), "__all__", ()) else place
     return f" Write {place}.{name}." if place else errors.did_you_mean(name, __all__)
 
 
