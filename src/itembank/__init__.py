@@ -81,7 +81,7 @@ def _advice(name: str) -> str:
         from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import)
 
         for wing in {entry.module.partition(".")[0] for entry in entry_points(group="itembank.commands")}:
-            with suppress(ImportError):  # of a stranger's package
+            with suppress(Exception):  # of a stranger's package
                 place = wing if name in getattr(import_module(wing), "__all__", ()) else place
     return f" Write {place}.{name}." if place else errors.did_you_mean(name, __all__)
 

@@ -453,3 +453,10 @@ def test_of_answers_by_two_keys_the_fewer_are_models():
     by_item = {f"q{k}": dict.fromkeys("ab", k % 2) for k in range(4)}
     outer = [program_for([one])[0].partition(".value")[0].split()[-2] for one in (by_model, by_item)]
     assert outer == ["$model", "$item"]
+
+
+def test_a_program_of_rows_fails_on_a_list_as_on_its_object(tmp_path):
+    path = put(tmp_path / "r.json", '[{"q": "x", "r": 1}, {"q": "y", "r": "lost"}]')
+    for rows in ("", ".[] | "):
+        refuses("lost.* cannot be parsed", read_jq, path, f"{rows}{PLAIN} | .response |= tonumber")
+    refuses("needs three", read_jq, path, f'if length != 3 then error("needs three") else .[] | {PLAIN} end')

@@ -580,6 +580,8 @@ def test_numbers_that_passed_and_failed_are_divided_by_their_sum(tmp_path):
     table = "model_id,item_id,passed,failed\na,x,1,3\na,y,1,0\n"
     said = refused(tmp_path, table.replace("passed", "correct").replace("failed", "wrong"))
     assert "'correct' must be right or wrong, and may be a number beside 'wrong'" in said
+    verdicts = "model_id,item_id,passed,failed\na,x,0,3\na,y,1,0\n"  # what failed is a number of tests
+    assert warns("read the column 'passed'", read_text, tmp_path, verdicts).responses.tolist() == [[0.0, 1.0]]
     pytest.importorskip("jq", reason="needs the extra jq")
     program = re.findall("add: --jq '(.*?)'; if", refused(tmp_path, table))[0]
     assert read_text(tmp_path, table, jq=program).responses.tolist() == [[0.25, 1.0]]

@@ -273,7 +273,8 @@ def _compiled(text: str) -> Any:
         jq.compile(text, args=dict.fromkeys((*VARIABLES, "ENV"), ""))  # the whole as it stands, for its own places
         rows, why = f"[({text}\n)]", "error($__why)"
         # what fails on a list, and not on its objects, is a program of the rows of a table
-        each = f'if ($__all | type) == "array" then try [$__all[] | {rows}[]] catch {why} else {why} end'
+        inner = f"(. as $__in | try ($__all[0] | {rows} | $__in) catch $__why | error)"  # of rows, if the first is one
+        each = f'if ($__all | type) == "array" then try [$__all[] | {rows}[]] catch {inner} else {why} end'
         whole = f".[{len(VARIABLES)}] as $__all | $__all | try {rows} catch (. as $__why | {each})"
         return jq.compile(f"{PRELUDE}{names}{{}} as $ENV | {whole} | tojson")
     except ValueError as error:

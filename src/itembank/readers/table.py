@@ -260,7 +260,7 @@ def _refuse_numbers(
     wrong = [n for n in columns if is_called(n, ("failed", "incorrect", "wrong")) and is_called(response, VERDICTS)]
     if len(wrong) == 1:
         counts, bad = numbers(first({response, *wrong}))
-        if not bad and (counts > 1.0).any():
+        if not bad and (counts > 1.0).any() and (counts.min(axis=1) > 0.0).any():
             at, at_wrong = jq_key(response), jq_key(wrong[0])
             share = f"response: (({at} | tonumber) / (({at} | tonumber) + ({at_wrong} | tonumber)))}}"
             raise DataError(

@@ -174,11 +174,9 @@ def _ids_and_values(
             are_rows=found_ids is not None and bool(found_ids[0].is_duplicated().any()),
         )
     names = names_of(found_ids[0]).to_list() if found_ids is not None and spec.format == "auto" else []
-    beside = (
-        [one for one in names if is_called(one, (*HIGHEST, *ANSWERS, *ABOUT_THINGS)) and one != "y"]
-        if key == "model_id"
-        else []
-    )
+    told = (one for one in names if is_called(one, (*HIGHEST, *ANSWERS, *ABOUT_THINGS)) and one != "y")
+    odd = is_neither.any(axis=1) | ~(known & (responses.values == 0.0)).any(axis=1)  # no model's right and wrong
+    beside = [one for one in told if key == "model_id" and (is_called(one, ANSWERS) or odd[names.index(one)])]
     if 0 < len(beside) < len(names):
         raise DataError(
             f"{table.source}: every row must hold the responses of a model, got {shown(beside)}, which may tell of "
@@ -247,7 +245,8 @@ def _warn_of_no_responses(
         ways = f"add: {how(drop_columns=tuple(things))}; if not, {remedy(*layout)}"
         warn(f"{source}: {shown(things)} may tell of {known}, and count as {read}. If they do, {ways}", DataWarning)
         mostly = [name for name in mostly if name not in things]
-    twice = [name for name in names if re.fullmatch(r"\D.*\.\d+", name) and name.rpartition(".")[0] in names]
+    named = re.compile(r"\D.*\.\d+" if key == "model_id" else r".*\D\.\d+")  # qwen2.5 is a model beside qwen2
+    twice = [name for name in names if named.fullmatch(name) and name.rpartition(".")[0] in names]
     if twice and not is_told:
         warn(
             f"{source}: {shown(twice)} may be columns whose name came twice, as pandas calls them, and count. "
