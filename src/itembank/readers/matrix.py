@@ -291,6 +291,7 @@ def warn_of_odd(matrix: ResponseMatrix, source: str) -> None:
     n_of_item = matrix.observed.sum(axis=0)
     highest, lowest = (one.reduce(matrix.responses, axis=0) for one in (np.fmax, np.fmin))
     n_known, is_shared = int(n_of_item.sum()), n_of_item > 1
+    shared, is_alike = highest[is_shared], bool((highest == lowest)[is_shared].all())
     both = [*{*matrix.model_ids} & {*matrix.item_ids}]
     own = {str(matrix.responses[matrix.model_ids.index(name), matrix.item_ids.index(name)]) for name in both}
     told = ""
@@ -298,10 +299,10 @@ def warn_of_odd(matrix: ResponseMatrix, source: str) -> None:
         told = "models and items have the same ids, as where models are compared with each other: these are no items"
     elif matrix.n_models == 1 or n_known <= FEW:
         return
-    elif not is_shared.any():
+    elif matrix.n_models > 4 and not is_shared.any():  # of few new models each may have items of its own
         column = how(columns={"item_id": "..."})
         told = f"no item was asked of two models. If another column has ids that all models share, add: {column}"
-    elif (highest == lowest)[is_shared].all() and np.ptp(highest[is_shared]) and n_of_item[is_shared].sum() > 2 * FEW:
+    elif is_alike and matrix.n_models > 2 and n_of_item[is_shared].sum() > 2 * FEW and np.ptp(shared):
         column = how(columns={"response": "..."})
         told = f"all models have the same responses, as right answers are. If another column has theirs, add: {column}"
     if told:

@@ -146,7 +146,7 @@ def _rows_of_file(path: Path, spec: ReadingSpec) -> ResponseRows:
 TOTALS = ("total", "totaltests", "ntests", "numtests", "ntotal", "numtotal", "totalpoints")
 """What may be called so, and else what a right or wrong answer took."""
 COUNTING = re.compile(
-    r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived|skipped|ignored|filtered)(?:at|on)?))"
+    r"(?:is)?(?:valid|latest|((?:deleted|excluded|invalid(?:ated)?|superseded|archived|skipped|ignored)(?:at|on)?))"
 )
 """What tells whether a row counts, or (in a group) whether or when it was taken back; in plain words."""
 VAGUE = ("response", *NAMES_IN_TURN[1]["response"])
