@@ -101,6 +101,26 @@ def test_rare_large_drops_pass_as_rarely_as_said(kind: str) -> None:
     assert n_passed / 600 < 0.065
 
 
+def test_one_cluster_and_rounding_tell_of_no_spread() -> None:
+    """Graded answers to one document passed with an interval of no width; rounding in the others hid a rare fall."""
+    rng = np.random.default_rng(5)
+    graded, one = rng.random(200), np.zeros(200, dtype=int)
+    look = paired_look(graded, graded + rng.normal(0.0, 0.1, 200), clusters=one, is_finite=False)
+    assert look.unit == 1.0
+    fell = np.where(np.arange(200) == 5, 0.0, graded)
+    noise = np.where(np.arange(200) == 5, 0.0, 1e-16 * rng.normal(size=200))
+    units = [paired_look(graded, row, is_finite=False).unit for row in (fell, fell + noise)]
+    np.testing.assert_allclose(*units)
+
+
+def test_boundaries_of_the_smallest_errors_are_found() -> None:
+    for error in (1e-9, 1e-20):
+        single, twice = looks.constant_boundary((1.0,), error), looks.constant_boundary((1.0, 2.0), error)
+        assert single < twice < looks.constant_boundary((1.0,), error / 2.0) + 1e-8
+        np.testing.assert_allclose(looks.student_boundary(single, 1e9), single, rtol=1e-6)
+    assert looks.student_boundary(9.0, 3.0) > 1000.0  # it was minus infinity
+
+
 def test_small_changes_of_all_answers_have_the_bound_of_the_t_test_nearly() -> None:
     rng = np.random.default_rng(5)
     look = paired_look(np.full(200, 0.5), 0.5 + rng.normal(-0.02, 0.05, 200), is_finite=False)

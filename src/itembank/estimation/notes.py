@@ -147,10 +147,10 @@ def beyond_past(bank: Bank, answers: Observations) -> IntArray:
     """
     if bank.published is not None:
         return np.zeros(answers.responses.shape[0], dtype=np.int64)
-    past = bank.responses.take(items=answers.positions).responses
-    seen, known = (~np.isnan(one) for one in (answers.responses, past))
-    total = np.where(seen, answers.responses, 0.0).sum(axis=1)
-    of_past, n_known = np.where(known, past, 0.0) @ seen.T, known.astype(np.float64) @ seen.T
+    seen, total = ~np.isnan(answers.responses), np.nansum(answers.responses, axis=1)
+    parts = (one.of_items(answers.positions) for one in bank.responses.parts())  # of many, whole copies fill the memory
+    sums = [(np.nan_to_num(past) @ seen.T, (~np.isnan(past)).astype(np.float64) @ seen.T) for past in parts]
+    of_past, n_known = (np.concatenate(one) for one in zip(*sums, strict=True))
     is_whole = n_known == seen.sum(axis=1)
     few = FLAGGED / 2.0 * is_whole.sum(axis=0)
     is_best, is_worst = (

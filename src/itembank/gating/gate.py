@@ -115,7 +115,7 @@ def gate(
         known = None if probabilities is None else pair.aligned([as_responses(each) for each in probabilities])
         estimand = spec.estimand or QUESTIONS
         found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
-        boundaries = [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates]
+        boundaries = [-NORMAL.inv_cdf(error) for error in spec.error_rates]
         is_of_questions = estimand == QUESTIONS
         return verdict_of(
             pair,
@@ -141,7 +141,7 @@ def _holds_for_all(found: Gate, baseline: ResponseMatrix, candidate: ResponseMat
     Such a verdict needs no random sample. Lost answers are right in the second case, unless they count as wrong.
     """
     spec, is_finite = found.spec, found.estimand != QUESTIONS
-    boundaries = [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates]
+    boundaries = [-NORMAL.inv_cdf(error) for error in spec.error_rates]
     best = "wrong" if found.lost is None or found.lost.errors == "wrong" else "best"
     for way, rest in (("wrong", 0.0), (best, 1.0)):
         pair = GatePair.of(*counted(baseline, candidate, WAYS[way]), allow_mixed_prompts=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.intervals import NORMAL, t_quantile
+from itembank.numerics.intervals import NORMAL, normal_probability, t_quantile
 
 
 def crossing_probability(information: Sequence[float], boundary: float) -> float:
@@ -26,7 +26,7 @@ def crossing_probability(information: Sequence[float], boundary: float) -> float
     z = 0.5 * (boundary - lowest) * (nodes + 1.0) + lowest
     weights = 0.5 * (boundary - lowest) * weights
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    crossed = 1.0 - NORMAL.cdf(boundary)
+    crossed = normal_probability(-boundary)
     for earlier, later in pairwise(information):
         step = np.sqrt(later - earlier)
         before, now = z * np.sqrt(earlier), np.sqrt(later)
@@ -39,10 +39,10 @@ def crossing_probability(information: Sequence[float], boundary: float) -> float
 @lru_cache(maxsize=64)
 def constant_boundary(information: tuple[float, ...], error: float) -> float:
     """Return the boundary, the same at all looks, that is crossed with probability `error` (one-sided; Pocock 1977)."""
-    least = NORMAL.inv_cdf(1.0 - error)
+    least = -NORMAL.inv_cdf(error)
     if len(information) < 2:
         return least
-    most = NORMAL.inv_cdf(1.0 - error / len(information)) + 1e-9  # Bonferroni's
+    most = 1e-9 - NORMAL.inv_cdf(error / len(information))  # Bonferroni's
     while most - least > 1e-8:
         middle = 0.5 * (least + most)
         if crossing_probability(information, middle) > error:
@@ -54,7 +54,7 @@ def constant_boundary(information: tuple[float, ...], error: float) -> float:
 
 def student_boundary(boundary: float, degrees: float) -> float:
     """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one."""
-    return -t_quantile(NORMAL.cdf(-boundary), degrees)
+    return -t_quantile(normal_probability(-boundary), degrees)
 
 
 Known = float | FloatArray

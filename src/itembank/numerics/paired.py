@@ -166,10 +166,10 @@ def paired_look(
     changed = (float(np.mean(np.maximum(-d, 0.0))), float(np.mean(np.maximum(d, 0.0))))
     of_one, change = None, float(np.abs(d).sum())
     is_plain = np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all()
-    if np.ptp(d) <= ALIKE:  # the same at every item: no response tells of a spread
+    if np.ptp(d) <= ALIKE or (n_groups == 1 and chance is None):  # nothing tells of a spread
         of_one = 1.0, 0.0, 0.0
     elif is_plain or (chance is None and 4.0 * change**2 < n * float(d @ d)):
-        one = 1.0 / np.count_nonzero(d)  # few small changes do not tell that there are no large ones
+        one = 1.0 / np.sum(np.abs(d) > ALIKE)  # few small changes do not tell that there are no large ones
         size = (float(d @ d) + one) / (change + one)
         of_one = size, square(d - d.mean()), float(np.mean((d - d.mean()) ** 2))
     crowd = float(np.mean(np.bincount(group)[group]))

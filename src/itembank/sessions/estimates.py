@@ -10,7 +10,7 @@ from itembank.bank.known_scores import ENOUGH, Headline
 from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
 from itembank.estimation.drawn_one_by_one import scores_of_draws
 from itembank.estimation.estimands import linking_variance, run_noise, widened
-from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
+from itembank.estimation.estimates import FLAGGED, ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.notes import ALIKE, note_on_past_models, note_on_unmeasured, notes_on_unlike
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import stacked_scores, with_exact
@@ -187,7 +187,7 @@ def session_estimate(
     )
     notes = [
         *_notes_on_draws(state, model_id),
-        *notes_on_unlike(estimates, pool.past_models, pool.n_past, _beyond_past(near[0], estimates.value[0])),
+        *notes_on_unlike(estimates, pool.past_models, pool.n_past, _beyond_past(near[0], scores)),
         *note_on_past_models(pool.past_models, estimates.model_ids),
         *note_on_unmeasured(estimates),
     ]
@@ -198,17 +198,17 @@ def session_estimate(
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
 
 
-def _beyond_past(near: Sequence[tuple[PastEstimates, float]], value: FloatArray) -> IntArray | None:
+def _beyond_past(near: Sequence[tuple[PastEstimates, float]], scores: Scores) -> IntArray | None:
     """1 if no past session estimates the last score of all higher, -1 if none does lower, (1,), as `beyond_past`."""
     if not near:
         return None
     last = near[0][0].value.shape[1] - 1
     past = np.sum([share * one.value[:, last] for one, share in near], axis=0)
-    past = past[~np.isnan(past)]
-    if past.size < ENOUGH:
+    above = past[~np.isnan(past)] - scores.value[0, last]
+    alike = np.abs(above) <= ALIKE + 0.2 * scores.standard_error[0, last]  # folds' banks make others of the same
+    if above.size < ENOUGH or np.mean(alike) >= FLAGGED / 2.0:
         return None
-    result: IntArray = np.array([np.all(past < value[last] + ALIKE) * 1 - np.all(past > value[last] - ALIKE) * 1])
-    return result
+    return np.array([np.all(above < ALIKE) * 1 - np.all(above > -ALIKE) * 1])
 
 
 def _unmeasured(names: Sequence[str], near: Sequence[Sequence[tuple[PastEstimates, float]]]) -> tuple[str, ...]:
