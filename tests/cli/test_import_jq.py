@@ -76,7 +76,10 @@ def folder(tmp_path, monkeypatch):
     write(tmp_path / "wandb" / "t.table.json", {"_type": "table", "columns": columns, "data": data})
     columns = ["inputs", "outputs", "answer_correctness/v1/score", "answer_correctness/v1/justification"]
     data = [["Q1", "x", 5, "good"], ["Q2", "y", 2, "poor"], ["Q3", "z", None, None], ["Q4", "z", float("nan"), None]]
-    write(tmp_path / "mlruns" / "0" / "run-1" / "artifacts" / "eval_results_table.json", {"columns": columns, "data": data})
+    write(
+        tmp_path / "mlruns" / "0" / "run-1" / "artifacts" / "eval_results_table.json",
+        {"columns": columns, "data": data},
+    )
     for number, model in enumerate(("exp-a", "exp-b")):
         run = {"session_name": model, "error": None, "feedback_stats": {}, "latency": 1.5}
         runs = [{**run, "reference_example_id": f"ex{k}"} for k in range(3)]
