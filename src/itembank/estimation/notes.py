@@ -142,8 +142,8 @@ def notes_on_own_means(
 def beyond_past(bank: Bank, answers: Observations) -> IntArray:
     """1 where no past model that answered the same items did better, -1 where none did worse, else 0, (n_models,).
 
-    0 where fewer than `ENOUGH` past models answered them all, or a twentieth did as well: of models like n past ones at
-    most about one in 20 is flagged at either end.
+    0 where fewer than `ENOUGH` past models answered them all, or a twentieth did as well: of models like n past ones
+    about one in n + 1 is flagged at either end.
     """
     if bank.published is not None:
         return np.zeros(answers.responses.shape[0], dtype=np.int64)
