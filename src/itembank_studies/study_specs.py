@@ -410,11 +410,12 @@ def _check_sizes(spec: StudySpec) -> None:
     check_name(spec.name)
     check_fraction("level", spec.level)
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
-    most_repeats = 100_000  # splits by chance, and draws of items: each is a unit of work, or many
+    # splits by chance, and draws of items: each is a unit of work, or many
+    most = {"n_draws": 100_000, "repeats": 100_000, "n_items": 10**9}
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
         check_whole(name, value, least=least)
-        if name in {"n_draws", "repeats"} and value > most_repeats:
-            raise ParameterError(f"{name} must be at most {most_repeats:,}, got {value}.")
+        if value > most.get(name, value):
+            raise ParameterError(f"{name} must be at most {most[name]:,}, got {shown([value])}.")
     check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 

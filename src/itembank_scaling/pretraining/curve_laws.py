@@ -301,7 +301,7 @@ def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
 
 
 def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
-    """Fit the two-step law of every recipe to scores and losses (n_models,); None without losses."""
+    """Fit the two-step law of every recipe to scores and losses (n_models,); None where no loss is known."""
     if data.losses is None:
         return None
     scores, losses, runs = data.scores, data.losses, data.runs
@@ -309,6 +309,8 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
     every_x, every_losses, every_scores = (
         runs.of_every(values)[runs.is_enough] for values in (runs.log_flops, losses, scores)
     )
+    if np.isnan(every_losses).all():
+        return None
 
     def fit(n_sizes: int | None) -> CurvePredictions:
         fitted_x = np.where(np.isfinite(first_sizes(x, n_sizes)), x, -np.inf)

@@ -219,6 +219,15 @@ def test_targets_and_losses_are_checked(suite, compute, choices, error, words):
         pretraining_law(suite.probability, compute, **choices)
 
 
+def test_the_two_step_law_is_for_scenarios_whose_losses_are_known(suite, compute):
+    """Numpy warned of an empty row, and said nothing of losses."""
+    loss = np.full((84, 80), np.nan)
+    loss[:, EASY] = 2.0 - 0.02 * np.arange(84)[:, None]
+    settings = PretrainingSettings(laws=(TwoStep(n_starts=1),), n_checked=0)
+    law = pretraining_law(suite.probability, compute, loss=loss, settings=settings)
+    assert [scenario.scores.scenario for scenario in law.scenarios if scenario.fitted] == ["easy"]
+
+
 def checked_rows(scenario, errors):
     common = {"law": "irsl", "scenario": scenario, "score": 0.5, "low": 0.4, "high": 0.55, "beyond": 4.0}
     return [{**common, "error": error} for error in errors]
